@@ -1,0 +1,21 @@
+# Warnings, sanitizers and ccache: what every target is built with.
+add_library(commlens_options INTERFACE)
+target_compile_options(commlens_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+if(COMMLENS_WERROR)
+  target_compile_options(commlens_options INTERFACE -Werror)
+endif()
+if(COMMLENS_SANITIZE)
+  add_compile_options(-fsanitize=${COMMLENS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${COMMLENS_SANITIZE})
+endif()
+if(COMMLENS_FUZZ)
+  # Every library needs the coverage counters; only the fuzz targets link libFuzzer's main.
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+else()
+  message(STATUS "ccache not found: rebuilding takes longer")
+endif()

@@ -1,0 +1,48 @@
+// What a GPU kernel's name says about communication: names of NCCL, RCCL and the other libraries that move data.
+//
+// A name is the weakest evidence: fused kernels show the first task's collective, RCCL's and old NCCL's generic
+// kernels show nothing. So the answer carries how far it can be trusted.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/operation.h"
+
+namespace commlens {
+
+// Which activity class a name puts a kernel in.
+enum class NameClass : std::uint8_t { compute, communication };
+
+struct NameVerdict {
+  NameClass kind = NameClass::compute;
+  Op op = Op::unknown;           // meaningful for communication
+  bool op_may_lie = false;       // the name shows an op, or none, that the kernel need not be executing
+  std::string_view library;      // "NCCL", "NCCL symmetric", "RCCL", "MSCCL", "DeepEP", ...; empty for compute
+  std::string_view dtype;        // the element type where the name carries one, in c10's words; else empty
+  bool possible = false;         // compute by the rules, but its name holds a communication word: said to the user
+};
+
+// One rule of the user's (`--rules FILE`).
+struct NameRule {
+  std::string pattern;           // a glob over the demangled name without arguments: `*` and `?`
+  NameClass kind = NameClass::communication;
+  Op op = Op::unknown;
+};
+
+// Reads a rules file: one rule a line, `PATTERN = OP` or `PATTERN = compute`; `#` starts a comment.
+// Throws Error(usage) with the line for what is not understood. `file` is only named in messages.
+std::vector<NameRule> parse_name_rules(std::string_view text, std::string_view file);
+
+// The name as rules see it: demangled if mangled, without `void `, template arguments and the argument list.
+// "void (anonymous namespace)::one_shot_all_reduce_kernel<float, 8>(float*)" -> "(anonymous namespace)::one_shot_all_reduce_kernel".
+std::string stripped_kernel_name(std::string_view name);
+
+// The verdict by the built-in rules. `name` is as the trace has it.
+NameVerdict classify_kernel_name(std::string_view name);
+
+// The user's verdict, if one of the rules matches (the first does).
+const NameRule* match_rule(const std::vector<NameRule>& rules, std::string_view name);
+
+}  // namespace commlens
