@@ -1,7 +1,8 @@
 // The one exception of the project: something that cannot go on, said in one sentence.
 //
-// `what()` is complete for a user: what failed, where (file and byte), what to try. Thrown by library code, caught
-// only at the edges (cli/main, fuzz targets). An odd record inside a usable input is never thrown: see model/notes.h.
+// `what()` is complete for a user: what failed, where (file and byte), what to try. Thrown by
+// library code, caught only at the edges (cli/main, fuzz targets). An odd record inside a usable
+// input is never thrown: see model/notes.h.
 #pragma once
 
 #include <cstdint>

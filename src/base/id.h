@@ -9,7 +9,8 @@
 
 namespace commlens {
 
-// A signed count of nanoseconds: an instant (since the epoch, or since a trace's own base) or a length.
+// A signed count of nanoseconds: an instant (since the epoch, or since a trace's own base) or a
+// length.
 using Ns = std::int64_t;
 
 // A 32-bit index into one table. `none()` is the sentinel "there is no such row".

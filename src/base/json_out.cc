@@ -44,7 +44,8 @@ void append_json_string(Sink& sink, std::string_view text) {
     char buffer[7];
     if (length == 0) {
       sink.append("\xEF\xBF\xBD");
-    } else if (const auto escaped = escape(static_cast<unsigned char>(text[0]), buffer); length == 1 && !escaped.empty()) {
+    } else if (const auto escaped = escape(static_cast<unsigned char>(text[0]), buffer);
+               length == 1 && !escaped.empty()) {
       sink.append(escaped);
     } else {
       sink.append(text.substr(0, length));
@@ -57,7 +58,8 @@ void append_json_string(Sink& sink, std::string_view text) {
 void JsonOut::new_line() {
   if (indent_ == 0 || levels_.empty() || levels_.back().compact) return;
   sink_.append('\n');
-  for (std::size_t i = 0; i < levels_.size() * static_cast<std::size_t>(indent_); ++i) sink_.append(' ');
+  for (std::size_t i = 0; i < levels_.size() * static_cast<std::size_t>(indent_); ++i)
+    sink_.append(' ');
 }
 
 void JsonOut::before_value() {
@@ -84,7 +86,8 @@ void JsonOut::close(char bracket) {
   levels_.pop_back();
   if (!level.empty && !level.compact && indent_ > 0) {
     sink_.append('\n');
-    for (std::size_t i = 0; i < levels_.size() * static_cast<std::size_t>(indent_); ++i) sink_.append(' ');
+    for (std::size_t i = 0; i < levels_.size() * static_cast<std::size_t>(indent_); ++i)
+      sink_.append(' ');
   }
   sink_.append(bracket);
   if (levels_.empty() && indent_ > 0) sink_.append('\n');

@@ -1,11 +1,13 @@
-// Writes JSON into a Sink: commas, escapes and indentation in one place, and nothing that JSON cannot hold.
+// Writes JSON into a Sink: commas, escapes and indentation in one place, and nothing that JSON
+// cannot hold.
 //
 //   JsonOut json(sink);
 //   json.begin_object();
 //   json.key("rank"); json.value(3);
 //   json.end_object();
 //
-// Strings may hold any bytes: what is not UTF-8 is replaced by U+FFFD. A double that is not finite becomes null.
+// Strings may hold any bytes: what is not UTF-8 is replaced by U+FFFD. A double that is not finite
+// becomes null.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 // A device, a pipe or a socket has no name to be renamed over.
 bool is_special(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 
@@ -28,7 +28,8 @@ Sink::Sink(const std::string& path) : path_(path) {
   if (!in_place) temporary_ = path + ".tmp." + std::to_string(getpid());
   file_ = std::fopen(in_place ? path.c_str() : temporary_.c_str(), "wb");
   if (file_ == nullptr) {
-    throw Error(ErrorKind::usage, path + ": cannot be written: " + std::strerror(errno) + "; name another place with -o");
+    throw Error(ErrorKind::usage, path + ": cannot be written: " + std::strerror(errno) +
+                                      "; name another place with -o");
   }
 }
 
@@ -41,8 +42,10 @@ Sink::~Sink() {
 void Sink::flush() {
   if (std::fwrite(buffer_.data(), 1, buffer_.size(), file_) != buffer_.size()) {
     const int reason = errno;
-    if (file_ == stdout && reason == EPIPE) throw Error(ErrorKind::internal, "standard output was closed by its reader");
-    throw Error(ErrorKind::internal, path_ + ": writing failed: " + std::strerror(reason) + "; free some space or name another place with -o");
+    if (file_ == stdout && reason == EPIPE)
+      throw Error(ErrorKind::internal, "standard output was closed by its reader");
+    throw Error(ErrorKind::internal, path_ + ": writing failed: " + std::strerror(reason) +
+                                         "; free some space or name another place with -o");
   }
   buffer_.clear();
 }
@@ -51,7 +54,9 @@ void Sink::close() {
   if (file_ == nullptr) return;
   flush();
   if (file_ == stdout) {
-    if (std::fflush(stdout) != 0) throw Error(ErrorKind::internal, std::string("standard output: writing failed: ") + std::strerror(errno));
+    if (std::fflush(stdout) != 0)
+      throw Error(ErrorKind::internal,
+                  std::string("standard output: writing failed: ") + std::strerror(errno));
     return;
   }
   std::FILE* file = file_;
@@ -60,7 +65,8 @@ void Sink::close() {
   if (closed && (temporary_.empty() || std::rename(temporary_.c_str(), path_.c_str()) == 0)) return;
   const int reason = errno;
   if (!temporary_.empty()) unlink(temporary_.c_str());
-  throw Error(ErrorKind::internal, path_ + ": writing failed: " + std::strerror(reason) + "; free some space or name another place with -o");
+  throw Error(ErrorKind::internal, path_ + ": writing failed: " + std::strerror(reason) +
+                                       "; free some space or name another place with -o");
 }
 
 }  // namespace commlens

@@ -1,7 +1,8 @@
 // Where writers append their bytes: a string, a file or standard output.
 //
-// A timeline can be gigabytes, so writers never return strings. A file is written beside its final name and renamed
-// by `close()`, so that a full disk or a crash leaves no half-written result under the name the user asked for.
+// A timeline can be gigabytes, so writers never return strings. A file is written beside its final
+// name and renamed by `close()`, so that a full disk or a crash leaves no half-written result under
+// the name the user asked for.
 #pragma once
 
 #include <cstdio>
@@ -27,7 +28,8 @@ class Sink {
   }
   void append(char byte) { buffer_.push_back(byte); }
 
-  // Writes everything and puts the file under its final name. Throws Error(internal) when the disk is full.
+  // Writes everything and puts the file under its final name. Throws Error(internal) when the disk
+  // is full.
   void close();
   const std::string& text() const { return buffer_; }
 

@@ -3,11 +3,14 @@
 namespace commlens {
 namespace {
 
-bool continues(std::string_view text, std::size_t at) { return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U; }
+bool continues(std::string_view text, std::size_t at) {
+  return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+}
 
 }  // namespace
 
-// The table of well-formed sequences of the Unicode standard: the second byte's range depends on the first.
+// The table of well-formed sequences of the Unicode standard: the second byte's range depends on
+// the first.
 std::size_t utf8_length(std::string_view text) {
   if (text.empty()) return 0;
   const auto first = static_cast<unsigned char>(text[0]);

@@ -7,10 +7,12 @@
 
 namespace commlens {
 
-// Length of the well-formed UTF-8 sequence at the start of `text` (1 to 4), or 0 where there is none.
+// Length of the well-formed UTF-8 sequence at the start of `text` (1 to 4), or 0 where there is
+// none.
 std::size_t utf8_length(std::string_view text);
 
-// The text with ill-formed bytes replaced by U+FFFD and control characters by a blank, for terminals.
+// The text with ill-formed bytes replaced by U+FFFD and control characters by a blank, for
+// terminals.
 std::string printable(std::string_view text);
 
 }  // namespace commlens

@@ -1,0 +1,65 @@
+// Bytes with a name: a file (plain, gzip or zstd, told apart by content), standard input, or
+// memory.
+//
+// Everything is read forward, once, into the caller's own window: nothing here grows with the size
+// of the input. Fresh memory is dear, so a mapped file or a buffer for the whole text would cost
+// more than the reading itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace commlens {
+
+// Why the bytes ended.
+enum class SourceEnd {
+  not_yet,
+  complete,
+  truncated,  // the compressed stream stops in the middle
+  corrupt,    // a checksum or the structure of the compressed stream is wrong
+  failed,     // the operating system could not read on
+};
+
+class Source {
+ public:
+  // Opens a file; "-" is standard input. Throws Error(input) where there is nothing to read:
+  // absent, a folder, no permission, a compression that this build cannot read.
+  static Source open(const std::string& path);
+  // Bytes that lie in memory already; they must outlive the source.
+  static Source memory(std::string name, std::string_view bytes);
+
+  Source(Source&&) noexcept;
+  Source& operator=(Source&&) noexcept;
+  ~Source();
+
+  // Reads up to `out.size()` bytes of decompressed text; 0 means the end, and `end()` then says
+  // which. What was readable before a fault is always delivered first.
+  std::size_t read(std::span<char> out);
+
+  SourceEnd end() const { return end_; }
+  // One sentence on what went wrong at the end; empty after a complete read.
+  const std::string& trouble() const { return trouble_; }
+  const std::string& name() const { return name_; }
+  // Size as it lies on disk, in bytes; 0 where it is not known (a pipe).
+  std::int64_t stored_bytes() const { return stored_bytes_; }
+
+ private:
+  struct Decoder;
+  struct Plain;
+  struct Gzip;
+  struct Zstd;
+  explicit Source(std::string name);
+  void choose_decoder();
+
+  std::string name_;
+  std::int64_t stored_bytes_ = 0;
+  SourceEnd end_ = SourceEnd::not_yet;
+  std::string trouble_;
+  std::unique_ptr<Decoder> decoder_;
+};
+
+}  // namespace commlens
