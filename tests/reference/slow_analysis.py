@@ -19,6 +19,7 @@ import os
 import re
 import subprocess
 import sys
+import zlib
 from fractions import Fraction
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,7 +42,8 @@ def read_bytes(path):
     if data[:2] == b"\x1f\x8b":
         return gzip.decompress(data)                                    # all members
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        return subprocess.run(["zstd", "-dc", path], stdout=subprocess.PIPE, check=True).stdout
+        return subprocess.run(["zstd", "-dc", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              check=True).stdout
     return data
 
 
@@ -50,7 +52,7 @@ def load(path):
     try:
         text = read_bytes(path).decode("utf-8-sig", "replace")
         top = json.loads(text, parse_float=str, parse_constant=lambda word: None, strict=False)
-    except (OSError, EOFError, ValueError, RecursionError, subprocess.SubprocessError) as e:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error, subprocess.SubprocessError) as e:
         raise Unusable(f"{path}: {e}") from e
     if isinstance(top, list):
         top = {"traceEvents": top}
@@ -62,6 +64,9 @@ def load(path):
 def exact(value):
     """The number behind a JSON number or a string that holds one; None if there is none."""
     if isinstance(value, bool) or value is None:
+        return None
+    exponent = re.search(r"[eE]([+-]?\d+)\s*$", str(value))
+    if exponent and abs(int(exponent.group(1)[:9])) > 400:         # 1e999999999 would fill the memory
         return None
     try:
         return Fraction(str(value).strip())
@@ -339,8 +344,10 @@ def message_bytes(op, args):
     if inward is None or outward is None:                      # one count is enough where it is known to be the larger
         count_known = larger[op] if op in larger else None if op == "all_to_all" else (
             outward if inward is None else inward)
-        return None if count_known is None else count_known * element
-    return max(inward, outward) * element
+    else:
+        count_known = max(inward, outward)
+    size = None if count_known is None else count_known * element
+    return size if size in INT64 else None
 
 
 def group_size(args):
@@ -528,7 +535,11 @@ def rank_of(path, top):
 
 
 def analyse(path):
-    top, json_events = load(path)
+    return analyse_trace(path, *load(path))
+
+
+def analyse_trace(path, top, json_events):
+    """The result for a trace in memory; `path` only names it (and may name its rank)."""
     events, dropped = read_events(top, json_events)
     host = Host(events)
     gpu = [e for e in events if e.kind in GPU]
