@@ -3,7 +3,9 @@
 // from base/utf8: it decodes code points.
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <source_location>
 #include <string_view>
 
 #include "base/json_out.h"
@@ -11,8 +13,11 @@
 
 namespace {
 
-void require(bool holds) {
-  if (!holds) std::abort();
+// Says which claim failed: abort() alone leaves that to a debugger.
+void require(bool holds, std::source_location here = std::source_location::current()) {
+  if (holds) return;
+  std::fprintf(stderr, "%s: line %u does not hold\n", here.file_name(), here.line());
+  std::abort();
 }
 
 // The code point at the start of `text`, which is taken off; aborts where there is none.
