@@ -18,107 +18,16 @@
 // When it would be wrong: where a length depends on what else runs at that time (two transfers
 // sharing a link, compute slowed down by communication). Such effects are not simulated; lengths
 // are fixed in the plan.
+#include "simulate/engine.h"
+
 #include <algorithm>
-#include <deque>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
-#include "simulate/simulated_job.h"
 
 namespace commlens::simulate {
-namespace {
-
-constexpr int kHost =
-    -1;  // the actor that is a rank's host thread; others are indices of its streams
-
-struct Actor {
-  int rank = 0;
-  int index = kHost;
-};
-
-// What a stream is asked to do.
-struct Task {
-  enum class Kind : std::uint8_t { activity, record, wait } kind = Kind::activity;
-  int gpu_event = -1;  // of an activity
-  int event = -1;      // of a record or wait
-  Ns ready = 0;        // not before: when the call has reached the GPU
-  Ns length = 0;       // of an activity that is not a communication
-};
-
-struct Stream {
-  int id = 0;
-  std::vector<Task> tasks{};
-  std::size_t next = 0;
-  Ns busy_until = 0;
-  Ns wait_until = 0;     // the latest event waited for
-  bool used = false;     // something ran: the gap between kernels applies
-  bool entered = false;  // in a communication that is not complete
-  bool blocked = false;  // waits for an event or for other members: new tasks do not wake it
-  bool queued = false;   // is to run already
-};
-
-struct Event {
-  bool known = false;
-  Ns instant = 0;
-  int record_call = -1;
-  std::vector<int> waiting{};  // actors of the same rank
-};
-
-struct Rank {
-  std::size_t next = 0;  // instruction
-  Ns now = 0;            // of the host thread
-  std::vector<Stream> streams{};
-  std::vector<Event> events{};
-  std::vector<int> open_ranges{};
-  int step = -1;  // that is open; -1: none
-};
-
-class Engine {
- public:
-  explicit Engine(Plan& plan, SimulatedJob& job)
-      : plan_(plan), job_(job), missing_(job.collectives.size()) {
-    ranks_.resize(plan.programs.size());
-    for (std::size_t i = 0; i < job.collectives.size(); ++i) {
-      missing_[i] = job.collectives[i].members.size();
-      job.attendance[i].resize(missing_[i]);
-    }
-  }
-  void run();
-
- private:
-  void run_host(int rank);
-  bool execute(int rank, const Instruction& instruction);
-  void begin_range(int rank, const Instruction& instruction);
-  void end_range(int rank);
-  void launch(int rank, const Instruction& instruction);
-  void enqueue_event(int rank, const Instruction& instruction);
-  bool synchronise(int rank, const Instruction& instruction);
-  int add_call(int rank, const Instruction& instruction, CallKind kind);
-
-  void run_stream(int rank, int index);
-  bool perform(int rank, int index, const Task& task);
-  bool attend(int rank, int index, GpuEvent& activity, Ns entry);
-  void complete(int collective);
-  Ns start_of(const Stream& stream, const Task& task) const;
-
-  void enqueue(int rank, int stream_id, Task task);
-  void wake(int rank, int actor);
-  void resolve(int rank, int event, Ns instant);
-  bool known_or_wait(int rank, int event, int actor);
-  int stream_index(Rank& rank, int id);
-  Event& event_of(Rank& rank, int event);
-  void check_finished() const;
-
-  Rank& state(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-  RankTrace& trace(int rank) { return job_.ranks[static_cast<std::size_t>(rank)]; }
-
-  Plan& plan_;
-  SimulatedJob& job_;
-  std::vector<Rank> ranks_;
-  std::vector<std::size_t> missing_;  // members that have not entered, by collective
-  std::deque<Actor> runnable_;
-};
+namespace engine {
 
 void Engine::wake(int rank, int actor) {
   if (actor != kHost) {
@@ -156,141 +65,6 @@ bool Engine::known_or_wait(int rank, int event, int actor) {
   Event& wanted = event_of(state(rank), event);
   if (!wanted.known) wanted.waiting.push_back(actor);
   return wanted.known;
-}
-
-// --- Hosts ---
-
-int Engine::add_call(int rank, const Instruction& instruction, CallKind kind) {
-  Rank& host = state(rank);
-  RankTrace& own = trace(rank);
-  const Ns start = host.now;
-  host.now += instruction.host;
-  int range = -1;
-  for (const int open : host.open_ranges) {
-    const RangeKind open_kind = own.ranges[static_cast<std::size_t>(open)].kind;
-    if (open_kind != RangeKind::annotation && open_kind != RangeKind::step) range = open;
-  }
-  own.calls.push_back({.kind = kind,
-                       .stream = instruction.stream,
-                       .range = range,
-                       .start = start,
-                       .end = host.now});
-  return static_cast<int>(own.calls.size()) - 1;
-}
-
-void Engine::begin_range(int rank, const Instruction& instruction) {
-  Rank& host = state(rank);
-  RankTrace& own = trace(rank);
-  host.open_ranges.push_back(static_cast<int>(own.ranges.size()));
-  own.ranges.push_back({.kind = instruction.range,
-                        .name = instruction.name,
-                        .collective = instruction.collective,
-                        .member = instruction.member,
-                        .start = host.now});
-  if (instruction.range == RangeKind::step) {
-    host.step = static_cast<int>(own.steps.size());
-    own.steps.push_back({.number = plan_.spec.first_step + host.step, .start = host.now});
-  }
-  host.now += instruction.host;
-}
-
-void Engine::end_range(int rank) {
-  Rank& host = state(rank);
-  RankTrace& own = trace(rank);
-  HostRange& range = own.ranges[static_cast<std::size_t>(host.open_ranges.back())];
-  host.open_ranges.pop_back();
-  range.end = host.now;
-  if (range.kind != RangeKind::step) return;
-  own.steps.back().end = host.now;
-  host.step = -1;
-}
-
-void Engine::launch(int rank, const Instruction& instruction) {
-  const auto [gpu, call] = [&]() -> std::pair<GpuKind, CallKind> {
-    switch (instruction.verb) {
-      case Verb::memcpy: return {GpuKind::memcpy, CallKind::memcpy};
-      case Verb::memset: return {GpuKind::memset, CallKind::memset};
-      case Verb::communicate: return {GpuKind::communication, CallKind::launch_communication};
-      default: return {GpuKind::compute, CallKind::launch};
-    }
-  }();
-  Rank& host = state(rank);
-  std::vector<GpuEvent>& activities = trace(rank).gpu;
-  const int call_index = add_call(rank, instruction, call);
-  activities.push_back({.kind = gpu,
-                        .stream = instruction.stream,
-                        .call = call_index,
-                        .step = host.step,
-                        .name = instruction.name,
-                        .collective = instruction.collective,
-                        .member = instruction.member,
-                        .kernel = instruction.kernel,
-                        .bytes = instruction.bytes});
-  enqueue(rank, instruction.stream,
-          {.kind = Task::Kind::activity,
-           .gpu_event = static_cast<int>(activities.size()) - 1,
-           .ready = host.now + plan_.spec.launch_latency_ns,
-           .length = instruction.gpu});
-}
-
-void Engine::enqueue_event(int rank, const Instruction& instruction) {
-  Rank& host = state(rank);
-  const bool record = instruction.verb == Verb::record_event;
-  const int call =
-      add_call(rank, instruction, record ? CallKind::event_record : CallKind::stream_wait);
-  Event& event = event_of(host, instruction.event);
-  if (record) {
-    event.record_call = call;
-  } else {
-    trace(rank).calls.back().record_call = event.record_call;
-  }
-  enqueue(rank, instruction.stream,
-          {.kind = record ? Task::Kind::record : Task::Kind::wait,
-           .event = instruction.event,
-           .ready = host.now});
-}
-
-// Comes here twice: once to ask the stream for an event behind its work, once more when that is
-// known.
-bool Engine::synchronise(int rank, const Instruction& instruction) {
-  Rank& host = state(rank);
-  Event& done = event_of(host, instruction.event);
-  if (done.record_call < 0) {
-    done.record_call = add_call(rank, instruction, CallKind::stream_sync);
-    enqueue(rank, instruction.stream,
-            {.kind = Task::Kind::record, .event = instruction.event, .ready = host.now});
-  }
-  if (!known_or_wait(rank, instruction.event, kHost)) return false;
-  const Event& known = event_of(host, instruction.event);
-  RuntimeCall& call = trace(rank).calls[static_cast<std::size_t>(known.record_call)];
-  host.now = call.end = std::max(host.now, known.instant + plan_.spec.event_latency_ns);
-  return true;
-}
-
-// False: the host is blocked, and comes back to the same instruction.
-bool Engine::execute(int rank, const Instruction& instruction) {
-  switch (instruction.verb) {
-    case Verb::work: state(rank).now += instruction.host; return true;
-    case Verb::range_begin: begin_range(rank, instruction); return true;
-    case Verb::range_end:
-      state(rank).now += instruction.host;
-      end_range(rank);
-      return true;
-    case Verb::kernel:
-    case Verb::memcpy:
-    case Verb::memset:
-    case Verb::communicate: launch(rank, instruction); return true;
-    case Verb::record_event:
-    case Verb::wait_event: enqueue_event(rank, instruction); return true;
-    case Verb::sync_stream: return synchronise(rank, instruction);
-  }
-  return true;
-}
-
-void Engine::run_host(int rank) {
-  const std::vector<Instruction>& program = plan_.programs[static_cast<std::size_t>(rank)];
-  Rank& host = state(rank);
-  while (host.next < program.size() && execute(rank, program[host.next])) ++host.next;
 }
 
 // --- Streams ---
@@ -401,14 +175,14 @@ void Engine::run() {
   check_finished();
 }
 
-}  // namespace
+}  // namespace engine
 
 SimulatedJob run(Plan plan) {
   SimulatedJob job;
   job.collectives = std::move(plan.collectives);
   job.attendance.resize(job.collectives.size());
   job.ranks.resize(plan.programs.size());
-  Engine(plan, job).run();
+  engine::Engine(plan, job).run();
   job.spec = plan.spec;
   job.layout = std::move(plan.layout);
   job.names = std::move(plan.names);

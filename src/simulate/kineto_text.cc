@@ -117,11 +117,15 @@ void KinetoText::metadata(std::string_view kind, Lane lane, Ns at, std::string_v
   end();
 }
 
-void KinetoText::other(std::string_view fields, Ns at) {
+void KinetoText::other(std::string_view fields, Ns at, Ns length) {
   open();
   sink_.append(fields);
   sink_.append(R"(, "ts": )");
   microseconds(at);
+  if (length >= 0) {
+    sink_.append(R"(, "dur": )");
+    microseconds(length);
+  }
   sink_.append("\n  }");
 }
 

@@ -40,8 +40,9 @@ class KinetoText {
   void metadata(std::string_view kind, Lane lane, Ns at, std::string_view key,
                 std::string_view text);
   void metadata(std::string_view kind, Lane lane, Ns at, std::string_view key, std::int64_t value);
-  // Any other event, as finished JSON text without the base of times; `at` is put in as its "ts".
-  void other(std::string_view fields, Ns at);
+  // Any other event: `fields` as finished JSON text, to which its "ts" is added, and its "dur"
+  // unless negative.
+  void other(std::string_view fields, Ns at, Ns length = -1);
 
  private:
   void open();

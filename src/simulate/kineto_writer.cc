@@ -274,6 +274,9 @@ Ns RankWriter::last_instant() const {
 void RankWriter::write_span() {
   const Ns start = at(0);
   const Ns end = at(last_instant());
+  text_.other(R"x("ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans",)x"
+              R"x( "tid": "PyTorch Profiler", "args": {"Op count": 0})x",
+              start, end - start);
   text_.other(
       R"("name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g", "pid": "Traces",)"
       R"( "tid": "Trace PyTorch Profiler")",
