@@ -149,9 +149,9 @@ class NcclProfilerSim {
   bool has_overlap(double start, double end) const;
   void add_to_frontier(Bound start, Bound end);
 
-  // The compute intervals that decide: by start, those that end later than everything that starts
-  // no later. So both starts and ends ascend, and of all intervals that start before t, the last
-  // such row ends last.
+  // The compute intervals that decide: those that end later than all that start no later. Starts
+  // and ends ascend together, so of all intervals that start before a time, the last row's ends
+  // last.
   std::map<Bound, Bound> frontier_;
 };
 

@@ -7,8 +7,7 @@ namespace {
 
 // Elements of the nccl-tests size. PyTorch's two numbers say it as their larger one: the total of
 // an all-gather is its output, that of a reduce-scatter its input, and an all-reduce has it twice.
-// Where one of them is unknown, the other is enough only for ops for which it is never the smaller
-// one. Negative is unknown.
+// Negative is unknown; then the other is enough only where it is never the smaller one.
 std::int64_t message_elements(Op op, std::int64_t in, std::int64_t out) {
   if (in >= 0 && out >= 0) return std::max(in, out);
   switch (op) {

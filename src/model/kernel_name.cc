@@ -18,10 +18,11 @@
 namespace commlens {
 namespace {
 
+constexpr std::string_view kUnnamed = "(anonymous namespace)";
+
 bool is_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Length of an operator's name at the start of `text` ("operator<<"), or 0. `before` is the
-// character before it.
+// Length of an operator's name at the start of `text`, or 0: "operator<<" behind `before`.
 std::size_t operator_length(std::string_view text, char before) {
   constexpr std::string_view kWord = "operator";
   if (!text.starts_with(kWord) || is_identifier(before)) return 0;
@@ -33,10 +34,10 @@ std::size_t operator_length(std::string_view text, char before) {
   return 0;
 }
 
-// Length of a piece of a name that only looks like arguments, or 0.
-std::size_t literal_length(std::string_view text) {
-  for (std::string_view piece : {"(anonymous namespace)", "<unnamed>", "<unknown>"}) {
-    if (text.starts_with(piece)) return piece.size();
+// Length of an unnamed namespace at the start of `text`, or 0.
+std::size_t unnamed_length(std::string_view text) {
+  for (std::string_view spelling : {kUnnamed, std::string_view("<unnamed>")}) {
+    if (text.starts_with(spelling)) return spelling.size();
   }
   return 0;
 }
@@ -79,8 +80,12 @@ std::string without_arguments(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const std::string_view rest = text.substr(at);
-    std::size_t piece = literal_length(rest);
-    if (piece == 0) piece = operator_length(rest, at > 0 ? text[at - 1] : ' ');
+    if (const std::size_t unnamed = unnamed_length(rest); unnamed != 0) {
+      name += kUnnamed;
+      at += unnamed;
+      continue;
+    }
+    std::size_t piece = operator_length(rest, at > 0 ? text[at - 1] : ' ');
     if (piece == 0 && rest.front() == '(') break;
     if (piece == 0 && rest.front() == '<') {
       at = behind_bracket(text, at);

@@ -18,9 +18,9 @@ enum class NameClass : std::uint8_t { compute, communication };
 struct NameVerdict {
   NameClass kind = NameClass::compute;
   Op op = Op::unknown;           // meaningful for communication
-  bool op_may_lie = false;       // the name shows an op, or none, that the kernel need not be executing
-  std::string_view library;      // "NCCL", "NCCL symmetric", "RCCL", "MSCCL", "DeepEP", ...; empty for compute
-  std::string_view dtype;        // the element type where the name carries one, in c10's words; else empty
+  bool op_may_lie = false;       // look for better evidence: the op is unknown, or the kernel need not do what is named
+  std::string_view library;      // "NCCL", "NCCL symmetric", "RCCL", "MSCCL", "DeepEP", ...; static; empty for compute
+  std::string_view dtype;        // element type of an NCCL reduction, in c10's words; the sign may be lost; else empty
   bool possible = false;         // compute by the rules, but its name holds a communication word: said to the user
 };
 
@@ -31,12 +31,14 @@ struct NameRule {
   Op op = Op::unknown;
 };
 
-// Reads a rules file: one rule a line, `PATTERN = OP` or `PATTERN = compute`; `#` starts a comment.
+// Reads a rules file: one rule a line, `PATTERN = OP` or `PATTERN = compute`.
+// A `#` starts a comment at the beginning of a line or behind a blank.
 // Throws Error(usage) with the line for what is not understood. `file` is only named in messages.
 std::vector<NameRule> parse_name_rules(std::string_view text, std::string_view file);
 
-// The name as rules see it: demangled if mangled, without `void `, template arguments and the argument list.
-// "void (anonymous namespace)::one_shot_all_reduce_kernel<float, 8>(float*)" -> "(anonymous namespace)::one_shot_all_reduce_kernel".
+// The name as rules see it: demangled if mangled, without the return type, template arguments, the argument list and
+// the suffix of a clone. Linear in the name, whatever it holds.
+// "void <unnamed>::one_shot_all_reduce_kernel<float, 8>(float*)" -> "(anonymous namespace)::one_shot_all_reduce_kernel".
 std::string stripped_kernel_name(std::string_view name);
 
 // The verdict by the built-in rules. `name` is as the trace has it.

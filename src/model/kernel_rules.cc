@@ -1,29 +1,19 @@
 // The built-in rules: one table, first match wins.
 //
-// A rule looks at the words of a name, in one spelling, so that one row covers a library's habits
-// and its forks:
-//
-//   (anonymous namespace)::multimem_one_shot_all_reduce_kernel
-//   _anonymous_namespace_multimem_one_shot_all_reduce_kernel_
-//   tensorrt_llm::kernels::oneShotAllReduceKernel _tensorrt_llm_kernels_one_shot_all_reduce_kernel_
-//   ncclDevKernel_AllReduce_Sum_f32_RING_LL _nccl_dev_kernel_all_reduce_sum_f32_ring_ll_
-//
-// Words keep "small_reduce" from being an "all_reduce". No rule rests on a bare reduce, gather,
-// scatter, broadcast, dispatch or combine: those are everyday words of compute kernels, and only
-// say which op where the library is known.
+// A rule looks at the words of a name in one spelling (name_words.h), so that one row covers a
+// library's habits and its forks. No rule rests on a bare reduce, gather, scatter, broadcast,
+// dispatch or combine: those are everyday words of compute kernels, and only say which op where the
+// library is known.
 //
 // Which names may lie (`op_may_lie`):
 // - Those without an op (Generic, mscclKernel_): surely communication, of any kind.
-// - NCCL's SendRecv: all-to-all, gather and scatter run as SendRecv in every version, and
-// in 2.14-2.18 it is also the
-//   entry of averaging all-reduces and of whatever has no kernel of its own.
+// - NCCL's SendRecv: all-to-all, gather and scatter run as SendRecv in every version; in 2.14-2.18
+//   it is also the entry of averaging all-reduces and of whatever has no kernel of its own.
 // - Not ncclDevKernel_AllReduce and its like, although a fused group shows only its first task's
-// name: groups of mixed
-//   collectives are rare, and a flag on every kernel of every trace would say nothing.
-#include <array>
-#include <cctype>
-
+//   name: groups of mixed collectives are rare, and a flag on every kernel of every trace would say
+//   nothing.
 #include "model/kernel_name.h"
+#include "model/name_words.h"
 
 namespace commlens {
 namespace {
@@ -36,7 +26,7 @@ constexpr std::string_view kCompute = "";  // the library of compute kernels
 enum class Says : std::uint8_t {
   op,       // the kernel does `op`
   lies,     // the name says `op`, the kernel need not do it
-  by_words  // the first word for an op, behind the match of the library; unknown if there is none
+  by_words  // what the first word for an op says; unknown if there is none
 };
 
 struct Rule {
@@ -50,8 +40,7 @@ constexpr Rule kRules[] = {
     // Counts locally before DeepEP's dispatch.
     {"*_get_dispatch_layout_*", kCompute},
 
-    // NVIDIA's and AMD's NCCL. The expert-parallel kernels in its contributions come first: they
-    // are "nccl" too.
+    // NVIDIA's and AMD's NCCL. The expert-parallel kernels of its contributions are "nccl" too.
     {"*_nccl_ep*_dispatch_*", "NCCL EP", Says::op, Op::moe_dispatch},
     {"*_nccl_ep*_combine_*", "NCCL EP", Says::op, Op::moe_combine},
     {"*_nccl_sym_dev_kernel_*", "NCCL symmetric"},
@@ -64,14 +53,13 @@ constexpr Rule kRules[] = {
     {"*nccl*", "NCCL"},
     {"*_one_rank_reduce_*", "NCCL", Says::lies},  // any reduction with scaling, of one rank
     {"*_reshard_kernel_user_window_*", "NCCL", Says::lies},
-    {"*_lsa*_all_to_all_*", "NCCL", Says::op,
-     Op::all_to_all},  // in NCCL's contributions, as is ubx
+    {"*_lsa*_all_to_all_*", "NCCL", Says::op, Op::all_to_all},
     {"*_ubx_kernel*_combine_*", "NCCL ubx", Says::op, Op::moe_combine},
     {"*_ubx_*", "NCCL ubx"},
-    {"*_rccl_*", "RCCL"},
-    {"*_hccl_*", "HCCL"},
     {"*_msccl_kernel_*", "MSCCL"},
     {"*_mscclpp_*", "MSCCL++"},
+    {"*_rccl_*", "RCCL"},
+    {"*_hccl_*", "HCCL"},
 
     // Mixture-of-experts exchange. Patched builds append to the names: "dispatch_opt1_hidden6144".
     {"*_deep_ep*_dispatch_*", "DeepEP", Says::op, Op::moe_dispatch},
@@ -125,8 +113,7 @@ constexpr Rule kRules[] = {
     {"*_lamport*_all_reduce_*", kCustom, Says::op, Op::all_reduce},
     {"*_low_precision*_all_reduce_*", kCustom, Says::op, Op::all_reduce},
 
-    // User buffers of Transformer Engine and TensorRT-LLM:
-    // "userbuffers_fp16_sum_inplace_gpu_rr_rs".
+    // User buffers of Transformer Engine and TensorRT-LLM ("userbuffers_fp16_sum_inplace_gpu_mc").
     {"*userbuffers*_rs_*", "userbuffers", Says::op, Op::reduce_scatter},
     {"*userbuffers*_ag_*", "userbuffers", Says::op, Op::all_gather},
     {"*userbuffers*_sum_inplace_*", "userbuffers", Says::op, Op::all_reduce},
@@ -136,6 +123,7 @@ constexpr Rule kRules[] = {
     {"*userbuffers_*", "userbuffers"},
 
     // Compute although a word of communication is in the name: not even "possible".
+    {"_cijk_*", kCompute},  // AMD's matrix products, full of capitals of any kind
     {"_at_native_*", kCompute},
     {"_at_cuda_*", kCompute},
     {"_cub_*", kCompute},
@@ -178,33 +166,13 @@ constexpr std::string_view kPossibleWords[] = {"_all_reduce_", "_all_gather_", "
                                                "_combine_",    "_notify_",     "_p2p_",
                                                "_multimem_",   "_symm_mem_",   "_rdma_"};
 
-struct Spelling {
-  std::string_view from;
-  std::string_view to;
+struct TypeName {
+  std::string_view token;
+  std::string_view c10;
 };
 
-// One spelling for words that are written together or apart.
-constexpr Spelling kSpellings[] = {
-    {"allreduce", "all_reduce"},
-    {"allgather", "all_gather"},
-    {"allgatherv", "all_gather_v"},
-    {"reducescatter", "reduce_scatter"},
-    {"alltoall", "all_to_all"},
-    {"alltoallv", "all_to_all_v"},
-    {"allto", "all_to"},  // AlltoAll
-    {"all2all", "all_to_all"},
-    {"allv", "all_v"},  // all_to_allv
-    {"a2a", "all_to_all"},
-    {"sendrecv", "send_recv"},
-    {"oneshot", "one_shot"},
-    {"1shot", "one_shot"},
-    {"twoshot", "two_shot"},
-    {"2shot", "two_shot"},
-};
-
-// NCCL's type tokens and C types. NCCL runs signed integers as unsigned, so the sign may be lost;
-// the size is right.
-constexpr Spelling kTypes[] = {
+// NCCL's type tokens and C types. NCCL runs signed integers as unsigned: only the size is sure.
+constexpr TypeName kTypes[] = {
     {"i8", "Char"},
     {"u8", "Byte"},
     {"i32", "Int"},
@@ -231,59 +199,6 @@ constexpr Spelling kTypes[] = {
     {"rccl_bfloat16", "BFloat16"},
 };
 
-bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
-// Whether a word begins at `at`: behind what is no letter, at "fooBar", and at the last capital of
-// "LLKernel".
-bool word_begins(std::string_view name, std::size_t at) {
-  if (at == 0 || !is_word(name[at - 1])) return true;
-  if (!is_upper(name[at])) return false;
-  return is_lower(name[at - 1]) || (at + 1 < name.size() && is_lower(name[at + 1]));
-}
-
-void append_word(std::string& words, std::string_view word) {
-  for (const Spelling& spelling : kSpellings) {
-    if (spelling.from == word) word = spelling.to;
-  }
-  words += word;
-  words += '_';
-}
-
-// "ns::oneShotAllReduce<" -> "_ns_one_shot_all_reduce_".
-std::string words_of(std::string_view name) {
-  std::string words = "_";
-  std::string word;
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    if (!is_word(name[at])) continue;
-    if (word_begins(name, at) && !word.empty()) {
-      append_word(words, word);
-      word.clear();
-    }
-    word += static_cast<char>(std::tolower(static_cast<unsigned char>(name[at])));
-  }
-  if (!word.empty()) append_word(words, word);
-  return words;
-}
-
-// Matches the pieces between stars from left to right; the leftmost place of each is as good as
-// any.
-bool matches(std::string_view pattern, std::string_view words) {
-  std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == words;
-  if (!words.starts_with(pattern.substr(0, star))) return false;
-  words.remove_prefix(star);
-  while (true) {
-    pattern.remove_prefix(star + 1);
-    star = pattern.find('*');
-    if (star == std::string_view::npos) return words.ends_with(pattern);
-    const std::size_t found = words.find(pattern.substr(0, star));
-    if (found == std::string_view::npos) return false;
-    words.remove_prefix(found + star);
-  }
-}
-
 Op first_op(std::string_view words) {
   Op op = Op::unknown;
   std::size_t first = std::string_view::npos;
@@ -300,12 +215,12 @@ Op first_op(std::string_view words) {
 // The type token of a reduction's name. Copies are named by a fixed byte type, which says nothing.
 std::string_view type_in(std::string_view name, Op op) {
   if (op != Op::all_reduce && op != Op::reduce && op != Op::reduce_scatter) return {};
-  for (const Spelling& type : kTypes) {
-    const std::string token = "_" + std::string(type.from);
+  for (const TypeName& type : kTypes) {
+    const std::string token = "_" + std::string(type.token);
     const std::size_t at = name.rfind(token);
     if (at == std::string_view::npos) continue;
     const std::size_t end = at + token.size();
-    if (end == name.size() || name[end] == '_') return type.to;
+    if (end == name.size() || name[end] == '_') return type.c10;
   }
   return {};
 }
@@ -327,7 +242,7 @@ NameVerdict classify_kernel_name(std::string_view name) {
   const std::string stripped = stripped_kernel_name(name);
   const std::string words = words_of(stripped);
   for (const Rule& rule : kRules) {
-    if (matches(rule.pattern, words)) return verdict_of(rule, stripped, words);
+    if (matches_words(rule.pattern, words)) return verdict_of(rule, stripped, words);
   }
   NameVerdict verdict;
   for (std::string_view word : kPossibleWords) {

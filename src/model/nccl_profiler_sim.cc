@@ -18,7 +18,7 @@ bool sorts_before(const Record& a, const Record& b) {
 }
 
 // CPython's sort of fewer than 64 values: finds the run at the beginning, turns it round if it
-// descends, and inserts the others by bisection. Only for records that have no order, for which the
+// descends, and inserts the others by bisection. Only for records without an order, for which the
 // way of sorting shows.
 void sort_as_python(std::vector<Record>& records) {
   if (records.size() < 2) return;

@@ -35,8 +35,9 @@ std::optional<Op> op_from_name(std::string_view name);
 
 // The op behind a name that PyTorch writes, in any of its spellings: "Collective name" ("_allgather_base",
 // "all_to_allv", "reduce_scatter_tensor_coalesced"), the ranges' names behind their "nccl:" prefix ("send 0->1",
-// "_all_gather_base", "all_reduce_barrier"). Nothing for records that are no communication ("wait", "init") and for
-// names that are not known.
+// "_all_gather_base", "all_reduce_barrier"), and those of c10d:: operators. Op::unknown for "coalesced", the range of a
+// whole group launch: mostly sends and receives, but any collective can be in it. Nothing for records that are no
+// communication ("wait", "init") and for names that are not known.
 std::optional<Op> op_from_collective_name(std::string_view name);
 
 // Element type of a message, by the names that c10 uses ("BFloat16", "Float8_e4m3fn").
