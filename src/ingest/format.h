@@ -1,0 +1,38 @@
+// What an input format is to the rest of the program: a name, a way to tell it by content, a
+// reader.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/source.h"
+#include "model/builder.h"
+
+namespace commlens {
+
+struct ReadOptions {
+  // Keep the host's compute ranges too: wanted only for recordings without GPU events (see
+  // Format::read).
+  bool host_compute = false;
+};
+
+struct Format {
+  std::string_view name;     // as in --input-format and in the JSON
+  std::string_view summary;  // one line for `commlens formats`
+  // Whether a text that begins with `head` (some KiB, decompressed; the whole text if shorter) is
+  // of this format.
+  bool (*sniff)(std::string_view head);
+  // Reads everything and pushes it. Odd records become notes; throws Error(input) only where
+  // nothing can be used.
+  void (*read)(Source& source, std::string_view head, const ReadOptions& options,
+               TraceBuilder& builder);
+};
+
+// All formats, in the order in which they are asked.
+std::span<const Format* const> formats();
+// The format of a text by its head; null where none knows it.
+const Format* detect_format(std::string_view head);
+const Format* find_format(std::string_view name);
+
+}  // namespace commlens

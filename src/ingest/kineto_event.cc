@@ -1,0 +1,422 @@
+// A kernel event as PyTorch's profiler writes it, shortened:
+//
+//   {
+//     "ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)", "pid": 0,
+//     "tid": 24, "ts": 1030.500, "dur": 120.750, "args": {
+//       "External id": 77,     of the host operation that launched it; old writers repeat the
+//       correlation: a lie "device": 0, "context": 1, "stream": 24, "correlation": 900, "Collective
+//       name": "allreduce", "dtype": "Float", "In msg nelems": 1048576, "Out msg nelems": 1048576,
+//       "Group size": 2, "Process Group Name": "0", "Process Group Ranks": "[0, 1]"
+//     }
+//   },
+//
+// The order of the keys is the writer's habit, not a promise. `cat` decides: nine events in ten are
+// left as soon as it is known. The GPU's `pid` is a device number and `tid` a stream; both may
+// collide with a process's numbers.
+#include "ingest/kineto_event.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "base/decimal.h"
+#include "model/operation.h"
+
+namespace commlens {
+namespace {
+
+// Times beyond this are no times: 2^61 ns is the year 2043 after the epoch, or 73 years of
+// duration.
+constexpr Ns kLargestTime = Ns{1} << 61U;
+
+std::optional<std::int64_t> number(const Token& token) {
+  if (token.kind != TokenKind::number && token.kind != TokenKind::string) return std::nullopt;
+  return parse_int(token.text);
+}
+
+// An id of up to 64 bits; 0 where there is none. Old writers of ROCm print hexadecimal.
+std::uint64_t id_number(const Token& token) {
+  if (token.kind != TokenKind::number && token.kind != TokenKind::string) return 0;
+  if (token.text.starts_with("0x")) {
+    std::uint64_t value = 0;
+    std::from_chars(token.text.data() + 2, token.text.data() + token.text.size(), value, 16);
+    return value;
+  }
+  if (const auto value = parse_uint(token.text)) return *value;
+  return 0;
+}
+
+// A pid, tid or stream as a number: "7", "stream 7", "stream 7 user", "0x2a"; a word becomes a
+// number of its own.
+std::int64_t lane_number(const Token& token) {
+  std::string_view text = token.text;
+  if (text.starts_with("stream ")) text = text.substr(7, text.find(' ', 7) - 7);
+  if (const auto value = parse_int(text)) return *value;
+  if (text.starts_with("0x"))
+    return static_cast<std::int64_t>(id_number({TokenKind::string, text}));
+  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a: only has to tell one word from another
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return -static_cast<std::int64_t>(hash >> 2U) - 2;
+}
+
+std::int64_t count_or_unknown(const Token& token) {
+  const auto value = number(token);
+  return value && *value >= 0 ? *value : kUnknown;
+}
+
+// Calls that start GPU work. The others (event queries, attribute look-ups) are most of the
+// runtime's rows.
+bool is_launch(std::string_view name) {
+  return name.find("Launch") != std::string_view::npos ||
+         name.find("Memcpy") != std::string_view::npos ||
+         name.find("Memset") != std::string_view::npos;
+}
+
+constexpr std::string_view kStepPrefix = "ProfilerStep#";
+constexpr std::string_view kRecordName = "record_param_comms";
+
+// Backends whose ranges bear their name as a prefix.
+constexpr std::array<std::string_view, 8> kBackends = {"nccl", "gloo", "mpi",  "ucc",
+                                                       "xccl", "hccl", "rccl", "ccl"};
+// Those that move the data themselves, on the host, within the range.
+bool is_host_backend(std::string_view backend) {
+  return backend == "gloo" || backend == "mpi" || backend == "ucc";
+}
+
+}  // namespace
+
+std::string_view annotation_backend(std::string_view name) {
+  const std::size_t colon = name.substr(0, 8).find(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view prefix = name.substr(0, colon);
+  return std::find(kBackends.begin(), kBackends.end(), prefix) == kBackends.end()
+             ? std::string_view()
+             : prefix;
+}
+
+// Categories are compared without regard to case: their spelling changed over the years.
+KinetoEvents::Category KinetoEvents::category_of(std::string_view name) {
+  char lower[20];
+  if (name.size() > sizeof lower) return Category::ignored;
+  std::transform(name.begin(), name.end(), lower,
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  const std::string_view cat(lower, name.size());
+  switch (cat.size()) {
+    case 4: return cat == "user" ? Category::annotation : Category::ignored;
+    case 5: return cat == "trace" ? Category::recording_span : Category::ignored;
+    case 6:
+      if (cat == "kernel") return Category::kernel;
+      if (cat == "cpu_op") return Category::cpu_op;
+      if (cat == "memcpy") return Category::memcpy;
+      return cat == "memset" ? Category::memset : Category::ignored;
+    case 7: return cat == "runtime" ? Category::runtime : Category::ignored;
+    case 8: return cat == "operator" ? Category::cpu_op : Category::ignored;
+    case 10:
+      if (cat == "gpu_memcpy") return Category::memcpy;
+      return cat == "gpu_memset" ? Category::memset : Category::ignored;
+    case 11:
+      return cat == "cuda_driver"   ? Category::runtime
+             : cat == "xpu_runtime" ? Category::runtime
+                                    : Category::ignored;
+    case 12:
+      return cat == "cuda_runtime"   ? Category::runtime
+             : cat == "mtia_runtime" ? Category::runtime
+                                     : Category::ignored;
+    case 15: return cat == "user_annotation" ? Category::annotation : Category::ignored;
+    case 19: return cat == "gpu_user_annotation" ? Category::gpu_annotation : Category::ignored;
+    default: return Category::ignored;
+  }
+}
+
+bool KinetoEvents::wanted_name(Category category, std::string_view name) const {
+  switch (category) {
+    case Category::runtime: return is_launch(name);
+    case Category::cpu_op:
+      return options_.host_compute || name == kRecordName ||
+             is_host_backend(annotation_backend(name));
+    case Category::annotation:
+      return name.starts_with(kStepPrefix) || !annotation_backend(name).empty();
+    case Category::gpu_annotation: return name.starts_with(kStepPrefix);
+    default: return true;
+  }
+}
+
+// False as soon as what is known of the event says that nothing will be read from it.
+bool KinetoEvents::wanted(const Event& event) const {
+  if (event.ph.kind != TokenKind::none && event.ph.text != "X") return false;
+  if (event.category == Category::ignored) return false;
+  if (event.category == Category::unknown || event.name.kind == TokenKind::none) return true;
+  return wanted_name(event.category, event.name.text);
+}
+
+bool KinetoEvents::reads_arguments(const Event& event) const {
+  return event.category != Category::unknown && event.category != Category::annotation &&
+         event.category != Category::gpu_annotation && event.category != Category::recording_span;
+}
+
+Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
+  offset_ = offset;
+  Event event;
+  Walker walker(at, end);
+  std::string_view key;
+  while (walker.next_key(key)) {
+    if (key == "cat") {
+      event.category = category_of(walker.value().text);
+    } else if (key == "ph") {
+      event.ph = walker.value();
+    } else if (key == "name") {
+      event.name = walker.value();
+    } else if (key == "ts") {
+      event.ts = walker.value();
+      continue;
+    } else if (key == "dur") {
+      event.dur = walker.value();
+      continue;
+    } else if (key == "pid") {
+      event.pid = walker.value();
+      continue;
+    } else if (key == "tid") {
+      event.tid = walker.value();
+      continue;
+    } else if (key == "args") {
+      // Usually the last key, when it is known what to read; otherwise it is kept for later.
+      if (event.category == Category::unknown) {
+        event.args = walker.value();
+      } else if (!reads_arguments(event)) {
+        walker.skip_value();
+      } else if (walker.enter_object()) {
+        event.args = {};
+        event.arguments = {};
+        read_arguments(walker, event.arguments);
+      }
+      continue;
+    } else {
+      walker.skip_value();
+      continue;
+    }
+    if (walker.state() == Scan::ok && !wanted(event)) {
+      walker.leave();
+      break;
+    }
+  }
+  at = walker.at();
+  if (walker.state() != Scan::ok) return walker.state();
+  if (walker.surplus_commas() > 0) builder_.notes().add(Note::extra_comma, walker.surplus_commas());
+  if (walker.odd_numbers() > 0) {
+    builder_.notes().add(Note::not_a_number, "at byte " + std::to_string(offset),
+                         walker.odd_numbers());
+  }
+  if (event.category == Category::unknown || !wanted(event)) return Scan::ok;
+  if (event.args.kind == TokenKind::object && reads_arguments(event)) {
+    Walker late(event.args.text.data() + 1, end);
+    read_arguments(late, event.arguments);
+  }
+  use(event);
+  return Scan::ok;
+}
+
+void KinetoEvents::read_arguments(Walker& walker, Arguments& arguments) {
+  std::string_view key;
+  while (walker.next_key(key)) read_argument(key, walker, arguments);
+}
+
+// Told by length first: seventeen keys a kernel, a third of which are wanted.
+void KinetoEvents::read_argument(std::string_view key, Walker& walker, Arguments& arguments) {
+  Token* wanted = nullptr;
+  switch (key.size()) {
+    case 5: wanted = key == "dtype" ? &arguments.dtype : nullptr; break;
+    case 6:
+      wanted = key == "stream" ? &arguments.stream : key == "device" ? &arguments.device : nullptr;
+      break;
+    case 7: wanted = key == "context" ? &arguments.context : nullptr; break;
+    case 8: wanted = key == "inDevice" ? &arguments.in_device : nullptr; break;
+    case 9: wanted = key == "inContext" ? &arguments.in_context : nullptr; break;
+    case 10: wanted = key == "Group size" ? &arguments.group_size : nullptr; break;
+    case 11:
+      wanted = key == "correlation"                           ? &arguments.correlation
+               : key == "External id" || key == "external id" ? &arguments.external_id
+               : key == "In msg size"                         ? &arguments.in_elements
+                                                              : nullptr;
+      break;
+    case 12: wanted = key == "Out msg size" ? &arguments.out_elements : nullptr; break;
+    case 13: wanted = key == "In msg nelems" ? &arguments.in_elements : nullptr; break;
+    case 14: wanted = key == "Out msg nelems" ? &arguments.out_elements : nullptr; break;
+    case 15: wanted = key == "Collective name" ? &arguments.collective : nullptr; break;
+    case 16: wanted = key == "Process Group ID" ? &arguments.group_name : nullptr; break;
+    case 18: wanted = key == "Process Group Name" ? &arguments.group_name : nullptr; break;
+    case 19: wanted = key == "Process Group Ranks" ? &arguments.group_ranks : nullptr; break;
+    case 25:
+      wanted = key == "Process Group Description" ? &arguments.group_description : nullptr;
+      break;
+    default: break;
+  }
+  const Token value = walker.value();
+  if (wanted != nullptr) *wanted = value;
+}
+
+void KinetoEvents::use(const Event& event) {
+  switch (event.category) {
+    case Category::kernel: return use_activity(event, ActivityKind::kernel);
+    case Category::memcpy: return use_activity(event, ActivityKind::memcpy);
+    case Category::memset: return use_activity(event, ActivityKind::memset);
+    case Category::runtime: return use_runtime(event);
+    case Category::cpu_op: return use_cpu_op(event);
+    case Category::annotation:
+      return event.name.text.starts_with(kStepPrefix) ? use_step(event, false)
+                                                      : use_annotation(event);
+    case Category::gpu_annotation: return use_step(event, true);
+    case Category::recording_span:
+      if (const Times t = times(event, false); t.usable) builder_.about().span = t.interval;
+      return;
+    case Category::unknown:
+    case Category::ignored: return;
+  }
+}
+
+// The event's interval. Odd times of GPU events are noted, since every figure hangs on them.
+KinetoEvents::Times KinetoEvents::times(const Event& event, bool on_gpu) {
+  const auto note = [&](Note what) {
+    if (on_gpu)
+      builder_.notes().add(what, "at byte " + std::to_string(offset_) + ": " +
+                                     std::string(event.name.text.substr(0, 80)));
+  };
+  if (event.ts.kind != TokenKind::number && event.ts.kind != TokenKind::string) {
+    note(Note::missing_time);
+    return {};
+  }
+  const auto start = microseconds_to_ns(event.ts.text);
+  if (!start || *start > kLargestTime || *start < -kLargestTime) {
+    note(Note::absurd_time);
+    return {};
+  }
+  if (event.dur.kind != TokenKind::number && event.dur.kind != TokenKind::string) {
+    note(Note::missing_duration);
+    return {true, {*start, *start}};
+  }
+  auto duration = microseconds_to_ns(event.dur.text);
+  // A number too large for 64 bits is still a duration without an end: the builder cuts it at the
+  // recording's.
+  if (!duration && parse_int(event.dur.text).has_value()) duration = kLargestTime;
+  if (!duration && event.dur.text.find_first_of("123456789") == 0) duration = kLargestTime;
+  if (!duration) {
+    note(Note::missing_duration);
+    return {true, {*start, *start}};
+  }
+  if (*duration < 0) note(Note::negative_duration);
+  return {true, {*start, *start + std::clamp(*duration, Ns{0}, kLargestTime)}};
+}
+
+void KinetoEvents::use_activity(const Event& event, ActivityKind kind) {
+  const Times t = times(event, true);
+  if (!t.usable) return;
+  builder_.add_activity({.kind = kind,
+                         .start = t.interval.start,
+                         .end = t.interval.end,
+                         .name = text(event.name),
+                         .stream = stream(event),
+                         .correlation = id_number(event.arguments.correlation),
+                         .external_id = id_number(event.arguments.external_id),
+                         .meta = meta(event.arguments)});
+}
+
+void KinetoEvents::use_runtime(const Event& event) {
+  const Times t = times(event, false);
+  const std::uint64_t correlation = id_number(event.arguments.correlation);
+  if (t.usable && correlation != 0)
+    builder_.add_launch(correlation, t.interval.start, thread(event));
+}
+
+void KinetoEvents::use_cpu_op(const Event& event) {
+  const bool record = event.name.text == kRecordName;
+  if (!record && !annotation_backend(event.name.text).empty()) return use_annotation(event);
+  const Times t = times(event, false);
+  if (!t.usable) return;
+  if (!record) {
+    // c10d's own operations wait for or start communication: they compute nothing.
+    const bool communicates =
+        event.name.text.starts_with("c10d::") || event.name.text.starts_with("_c10d_functional::");
+    if (options_.host_compute && !communicates)
+      builder_.add_host_compute(t.interval, thread(event));
+    return;
+  }
+  const Token& name = event.arguments.collective;
+  // "wait" and "init" are records of the same form that communicate nothing.
+  if (name.kind == TokenKind::string && !op_from_collective_name(name.text)) return;
+  builder_.add_host_range({.start = t.interval.start,
+                           .end = t.interval.end,
+                           .thread = thread(event),
+                           .name = {},
+                           .backend = {},
+                           .meta = meta(event.arguments),
+                           .external_id = id_number(event.arguments.external_id),
+                           .kind = HostRangeKind::collective_record});
+}
+
+void KinetoEvents::use_annotation(const Event& event) {
+  const Times t = times(event, false);
+  if (!t.usable) return;
+  const std::string_view backend = annotation_backend(event.name.text);
+  if (is_host_backend(backend)) ++host_communications_;
+  builder_.add_host_range({.start = t.interval.start,
+                           .end = t.interval.end,
+                           .thread = thread(event),
+                           .name = builder_.intern(event.name.text.substr(backend.size() + 1)),
+                           .backend = builder_.intern(backend),
+                           .meta = {},
+                           .external_id = 0,
+                           .kind = HostRangeKind::annotation});
+}
+
+void KinetoEvents::use_step(const Event& event, bool on_gpu) {
+  const auto step = parse_int(event.name.text.substr(kStepPrefix.size()));
+  const Times t = times(event, false);
+  if (step && t.usable) builder_.add_step(*step, t.interval, on_gpu);
+}
+
+// Where the activity ran. A copy between devices names the one it belongs to as "inDevice".
+Stream KinetoEvents::stream(const Event& event) const {
+  const Arguments& args = event.arguments;
+  const Token& device = args.device.kind != TokenKind::none ? args.device : args.in_device;
+  const Token& context = args.context.kind != TokenKind::none ? args.context : args.in_context;
+  return {.device = lane_number(device.kind != TokenKind::none ? device : event.pid),
+          .context = number(context).value_or(kUnknown),
+          .stream = lane_number(args.stream.kind != TokenKind::none ? args.stream : event.tid)};
+}
+
+ThreadId KinetoEvents::thread(const Event& event) {
+  const std::int64_t process = lane_number(event.pid);
+  if (builder_.about().process == kUnknown && process >= 0) builder_.about().process = process;
+  return builder_.thread(process, lane_number(event.tid));
+}
+
+// The collective metadata among the arguments; none where there is none, or where it is a record of
+// "wait" or "init".
+MetaId KinetoEvents::meta(const Arguments& arguments) {
+  if (arguments.collective.kind != TokenKind::string ||
+      !op_from_collective_name(arguments.collective.text))
+    return {};
+  return builder_.add_meta(
+      {.collective = intern(arguments.collective),
+       .dtype = intern(arguments.dtype),
+       .in_elements = count_or_unknown(arguments.in_elements),
+       .out_elements = count_or_unknown(arguments.out_elements),
+       .group_size = std::max<std::int64_t>(0, number(arguments.group_size).value_or(0)),
+       .group_name = intern(arguments.group_name),
+       .group_description = intern(arguments.group_description),
+       .group_ranks = intern(arguments.group_ranks)});
+}
+
+StringId KinetoEvents::intern(const Token& token) {
+  return token.kind == TokenKind::none ? StringId::none() : builder_.intern(text(token));
+}
+
+// A string's text without escapes, in memory that lasts until the next call.
+std::string_view KinetoEvents::text(const Token& token) {
+  if (token.kind != TokenKind::string || token.text.find('\\') == std::string_view::npos)
+    return token.text;
+  scratch_ = unescaped(token.text);
+  return scratch_;
+}
+
+}  // namespace commlens

@@ -1,0 +1,82 @@
+// One entry of "traceEvents": what it is, and what of it goes to the builder.
+#pragma once
+
+#include <string_view>
+
+#include "ingest/format.h"
+#include "ingest/json_scan.h"
+
+namespace commlens {
+
+// Reads events one after the other into a builder. An event is used whole or, when its text is
+// damaged, not at all.
+class KinetoEvents {
+ public:
+  KinetoEvents(TraceBuilder& builder, const ReadOptions& options)
+      : builder_(builder), options_(options) {}
+
+  // Reads the event whose `{` stands before `at`; `at` is left behind its `}` (ok) or where the
+  // damage shows (bad). `offset` is where it stands in the text, for notes.
+  Scan read(const char*& at, const char* end, std::int64_t offset);
+
+  std::int64_t host_communications() const { return host_communications_; }
+
+ private:
+  enum class Category : std::uint8_t {
+    unknown,  // not seen yet
+    kernel,
+    memcpy,
+    memset,
+    runtime,
+    cpu_op,
+    annotation,
+    gpu_annotation,
+    recording_span,
+    ignored,
+  };
+  struct Arguments {
+    Token device, in_device, context, in_context, stream, correlation, external_id;
+    Token collective, dtype, in_elements, out_elements, group_size, group_name, group_description,
+        group_ranks;
+  };
+  struct Event {
+    Category category = Category::unknown;
+    Token ph, name, pid, tid, ts, dur, args;
+    Arguments arguments;
+  };
+  struct Times {
+    bool usable = false;
+    Interval interval;
+  };
+
+  static Category category_of(std::string_view name);
+  static void read_argument(std::string_view key, Walker& walker, Arguments& arguments);
+  static void read_arguments(Walker& walker, Arguments& arguments);
+  bool wanted(const Event& event) const;
+  bool wanted_name(Category category, std::string_view name) const;
+  bool reads_arguments(const Event& event) const;
+
+  void use(const Event& event);
+  void use_activity(const Event& event, ActivityKind kind);
+  void use_runtime(const Event& event);
+  void use_cpu_op(const Event& event);
+  void use_annotation(const Event& event);
+  void use_step(const Event& event, bool on_gpu);
+  Times times(const Event& event, bool on_gpu);
+  MetaId meta(const Arguments& arguments);
+  Stream stream(const Event& event) const;
+  ThreadId thread(const Event& event);
+  StringId intern(const Token& token);
+  std::string_view text(const Token& token);
+
+  TraceBuilder& builder_;
+  const ReadOptions& options_;
+  std::int64_t offset_ = 0;
+  std::string scratch_;
+  std::int64_t host_communications_ = 0;
+};
+
+// The backend of a range named after a collective ("nccl:all_reduce" -> "nccl"), or empty.
+std::string_view annotation_backend(std::string_view name);
+
+}  // namespace commlens

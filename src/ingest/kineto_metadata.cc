@@ -1,0 +1,85 @@
+//   "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2, "pg_count": 1,
+//   "nccl_version": "2.21.5",
+//     "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl",
+//     "pg_size": 2,
+//                    "ranks": [0, 1]}]},
+//   "baseTimeNanoseconds": 1735632360000000000,
+//
+// Any field may be missing; on-demand traces print "ranks" as text, cut after some elements.
+// pg_config's list is complete where it is an array, which is why it is preferred to the one on the
+// events.
+#include "ingest/kineto_metadata.h"
+
+#include <algorithm>
+
+#include "base/decimal.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+namespace {
+
+std::optional<std::int64_t> number(const Token& token) {
+  return token.kind == TokenKind::number || token.kind == TokenKind::string ? parse_int(token.text)
+                                                                            : std::nullopt;
+}
+
+std::string text(const Token& token) {
+  return token.kind == TokenKind::string ? unescaped(token.text) : std::string();
+}
+
+ProcessGroup read_group(Walker& walker) {
+  ProcessGroup group;
+  std::string_view key;
+  while (walker.next_key(key)) {
+    const Token value = walker.value();
+    if (key == "pg_name")
+      group.name = value.kind == TokenKind::number ? std::string(value.text) : text(value);
+    if (key == "pg_desc") group.description = text(value);
+    if (key == "pg_size") group.size = std::max<std::int64_t>(0, number(value).value_or(0));
+    if (key == "ranks") group.ranks = parse_rank_list(value.text);
+  }
+  return group;
+}
+
+void read_groups(const Token& array, const char* end, Recording& about) {
+  Walker walker(array.text.data() + 1, end);
+  while (walker.next_element()) {
+    if (walker.enter_object()) about.groups.push_back(read_group(walker));
+  }
+}
+
+void read_distributed_info(const Token& object, const char* end, Recording& about, Notes& notes) {
+  Walker walker(object.text.data() + 1, end);
+  std::string_view key;
+  while (walker.next_key(key)) {
+    const Token value = walker.value();
+    if (key == "backend") about.backend = text(value);
+    if (key == "nccl_version" && text(value) != "unknown") about.nccl_version = text(value);
+    if (key == "pg_config" && value.kind == TokenKind::array) read_groups(value, end, about);
+    if (key == "world_size")
+      about.world_size = std::clamp<std::int64_t>(number(value).value_or(0), 0, kMostRanks);
+    if (key == "rank") {
+      const auto rank = number(value);
+      if (rank && *rank >= 0 && *rank < kMostRanks) about.rank = rank;
+    }
+  }
+  if (walker.state() != Scan::ok) notes.add(Note::malformed_metadata, "distributedInfo");
+}
+
+}  // namespace
+
+void read_kineto_metadata(std::string_view key, const Token& value, const char* end,
+                          Recording& about, Notes& notes) {
+  if (key == "distributedInfo" && value.kind == TokenKind::object) {
+    read_distributed_info(value, end, about, notes);
+  } else if (key == "baseTimeNanoseconds") {
+    if (const auto base = number(value)) {
+      about.clock_base = *base;
+      about.clock = ClockBase::epoch;
+    }
+  } else if (key == "host_name") {
+    about.host = text(value);
+  }
+}
+
+}  // namespace commlens

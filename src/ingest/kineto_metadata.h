@@ -1,0 +1,15 @@
+// The members of a Kineto file around its events: rank, groups, clock base, versions.
+#pragma once
+
+#include <string_view>
+
+#include "ingest/json_scan.h"
+#include "model/trace.h"
+
+namespace commlens {
+
+// Takes over what one top-level member says. `end` bounds the text that `value` lies in.
+void read_kineto_metadata(std::string_view key, const Token& value, const char* end,
+                          Recording& about, Notes& notes);
+
+}  // namespace commlens

@@ -1,0 +1,178 @@
+#include "ingest/load.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "base/error.h"
+
+namespace commlens {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Enough to see a format by; events of real files begin earlier.
+constexpr std::size_t kHeadBytes = std::size_t{64} << 10U;
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// Every regular file below a folder, sorted by name. Folders that cannot be entered are passed
+// over.
+std::vector<FoundInput> files_below(const std::string& folder) {
+  std::vector<FoundInput> found;
+  std::error_code error;
+  fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+    std::error_code no_file;
+    const std::string name = walk->path().filename().string();
+    if (!name.starts_with('.') && walk->is_regular_file(no_file))
+      found.push_back({walk->path().string(), false});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const FoundInput& a, const FoundInput& b) { return a.path < b.path; });
+  return found;
+}
+
+// The names that a pattern stands for; none where the text is no pattern or matches nothing.
+std::vector<std::string> glob_matches(const std::string& pattern) {
+  std::vector<std::string> matches;
+  if (pattern.find_first_of("*?[") == std::string::npos) return matches;
+  glob_t result{};
+  if (glob(pattern.c_str(), 0, nullptr, &result) == 0) {
+    for (std::size_t i = 0; i < result.gl_pathc; ++i) matches.emplace_back(result.gl_pathv[i]);
+  }
+  globfree(&result);
+  return matches;
+}
+
+std::string read_head(Source& source) {
+  std::string head(kHeadBytes, '\0');
+  std::size_t have = 0;
+  while (have < head.size()) {
+    const std::size_t got = source.read({head.data() + have, head.size() - have});
+    if (got == 0) break;
+    have += got;
+  }
+  head.resize(have);
+  return head;
+}
+
+const Format* format_of(std::string_view head, const LoadOptions& options) {
+  return options.input_format.empty() ? detect_format(head) : find_format(options.input_format);
+}
+
+Recording read_recording(const std::string& path, const Format& format, Source& source,
+                         std::string_view head, const ReadOptions& options) {
+  TraceBuilder builder(path, format.name);
+  builder.about().stored_bytes = source.stored_bytes();
+  format.read(source, head, options, builder);
+  return builder.finish();
+}
+
+// A recording without GPU events is read a second time for its compute ranges on the host, where
+// the backend moves data there: rare, and the usual reading need not keep them.
+bool wants_host_compute(const Recording& recording) {
+  if (recording.gpu.size() > 0) return false;
+  return std::any_of(recording.host_ranges.begin(), recording.host_ranges.end(),
+                     [&](const HostRange& range) {
+                       const std::string_view backend = recording.strings.get(range.backend);
+                       return backend == "gloo" || backend == "mpi" || backend == "ucc";
+                     });
+}
+
+void load_one(const FoundInput& input, const LoadOptions& options, LoadedInput& result) {
+  Source source = Source::open(input.path);
+  result.stored_bytes = source.stored_bytes();
+  const std::string head = read_head(source);
+  if (head.empty()) {
+    result.trouble = source.name() + ": is empty" +
+                     (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
+                     "; the process that wrote it may have been killed: record again";
+    return;
+  }
+  const Format* format = format_of(head, options);
+  if (format == nullptr) {
+    result.skipped = !input.named && source.trouble().empty();
+    result.trouble = source.name() + ": is of no format that can be read" +
+                     (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
+                     "; `commlens formats` lists them, --input-format names one";
+    return;
+  }
+  result.format = format->name;
+  result.recording = read_recording(input.path, *format, source, head, {});
+  if (wants_host_compute(result.recording) && input.path != "-") {
+    Source again = Source::open(input.path);
+    const std::string again_head = read_head(again);
+    result.recording =
+        read_recording(input.path, *format, again, again_head, {.host_compute = true});
+  }
+  result.usable = true;
+}
+
+}  // namespace
+
+std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths) {
+  std::vector<FoundInput> found;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const bool exists = path == "-" || fs::exists(path, error);
+    const std::vector<std::string> matches =
+        exists ? std::vector<std::string>{path} : glob_matches(path);
+    if (matches.empty()) found.push_back({path, true});
+    for (const std::string& match : matches) {
+      if (!is_folder(match)) {
+        found.push_back({match, true});
+        continue;
+      }
+      const auto below = files_below(match);
+      found.insert(found.end(), below.begin(), below.end());
+    }
+  }
+  // The same file by two ways (a folder and a name in it) is one input.
+  std::set<std::string> seen;
+  std::erase_if(found, [&seen](const FoundInput& input) {
+    std::error_code error;
+    const fs::path canonical = fs::weakly_canonical(input.path, error);
+    return !seen.insert(error ? input.path : canonical.string()).second;
+  });
+  return found;
+}
+
+std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadOptions& options) {
+  std::vector<LoadedInput> results(inputs.size());
+  std::atomic<std::size_t> next{0};
+  std::mutex report;
+  std::size_t done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < inputs.size(); i = next++) {
+      results[i].path = inputs[i].path;
+      try {
+        load_one(inputs[i], options, results[i]);
+      } catch (const Error& error) {
+        results[i].trouble = error.what();
+      }
+      if (!options.progress) continue;
+      const std::lock_guard lock(report);
+      options.progress(++done, inputs.size());
+    }
+  };
+  const std::size_t threads =
+      std::clamp<std::size_t>(options.jobs, 1, std::max<std::size_t>(1, inputs.size()));
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+  work();
+  helpers.clear();  // joins
+  return results;
+}
+
+}  // namespace commlens

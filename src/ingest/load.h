@@ -1,0 +1,43 @@
+// Paths as the user gives them -> recordings. The only place that knows about folders, globs and
+// threads of reading.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ingest/format.h"
+#include "model/trace.h"
+
+namespace commlens {
+
+struct LoadOptions {
+  std::string input_format;  // a format's name; empty: told by content
+  unsigned jobs = 1;         // files read at the same time
+  // Called after each file, from the reading threads, one call at a time.
+  std::function<void(std::size_t done, std::size_t total)> progress;
+};
+
+// What became of one file.
+struct LoadedInput {
+  std::string path;
+  std::string format;  // empty: none was found
+  std::int64_t stored_bytes = 0;
+  bool usable = false;   // `recording` holds what it gave
+  bool skipped = false;  // no trace, found in a folder: passed over
+  std::string trouble;   // one sentence where it is not usable
+  Recording recording;
+};
+
+// The files behind the paths, sorted within each folder or glob, each once. A path that names
+// nothing stays in the list: opening it then says what is wrong.
+struct FoundInput {
+  std::string path;
+  bool named = true;  // by the user, not found in a folder
+};
+std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths);
+
+// Reads every file; results are in the order of `inputs`, whatever the number of threads.
+std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadOptions& options);
+
+}  // namespace commlens

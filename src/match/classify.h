@@ -1,0 +1,15 @@
+// Which activities of a recording communicate, and what each of them does: by evidence, the strongest first.
+#pragma once
+
+#include <vector>
+
+#include "model/job.h"
+#include "model/kernel_name.h"
+
+namespace commlens {
+
+// Fills `classes`, `groups`, `devices` (activities, compute, memory, comm, extent), `evidence` and notes from the
+// rank's recording. `rules` are the user's.
+void classify(RankTimeline& rank, const std::vector<NameRule>& rules);
+
+}  // namespace commlens

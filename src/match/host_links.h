@@ -1,0 +1,39 @@
+// From a GPU activity to the communication that the host was asking for when it launched it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "match/launches.h"
+#include "model/operation.h"
+#include "model/trace.h"
+
+namespace commlens {
+
+// What the host says about one activity.
+struct HostLink {
+  Op op = Op::unknown;
+  MetaId meta;          // of the call's record, where it has one
+  bool linked = false;  // by external id: sure; else by nesting in time
+};
+
+class HostLinks {
+ public:
+  explicit HostLinks(const Recording& recording);
+
+  // The record with this external id; nothing where it is none or says nothing.
+  std::optional<HostLink> by_external_id(std::uint64_t external_id) const;
+  // The innermost communication range around the launch of an activity.
+  std::optional<HostLink> by_nesting(std::size_t activity) const;
+
+ private:
+  Op op_of(const HostRange& range) const;
+
+  const Recording& recording_;
+  LaunchIndex launches_;
+  std::vector<std::vector<std::uint32_t>> by_thread_;  // rows of host_ranges, by start
+  std::map<std::uint64_t, std::uint32_t> by_external_id_;
+};
+
+}  // namespace commlens

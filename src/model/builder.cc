@@ -1,0 +1,181 @@
+#include "model/builder.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace commlens {
+namespace {
+
+constexpr Ns kSecond = 1'000'000'000;
+constexpr Ns kHour = 3600 * kSecond;
+constexpr Ns kDay = 24 * kHour;
+
+// Removes the rows of one column for which `drop` says so.
+template <class Column>
+void compact(Column& column, const std::vector<bool>& drop) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < column.size(); ++i) {
+    if (!drop[i]) column[kept++] = column[i];
+  }
+  column.resize(kept);
+}
+
+void remove_rows(GpuActivities& gpu, const std::vector<bool>& drop) {
+  compact(gpu.start, drop);
+  compact(gpu.end, drop);
+  compact(gpu.correlation, drop);
+  compact(gpu.external_id, drop);
+  compact(gpu.name, drop);
+  compact(gpu.stream, drop);
+  compact(gpu.meta, drop);
+  compact(gpu.kind, drop);
+}
+
+// From the first to the last moment that the host's records cover.
+std::optional<Interval> host_hull(const Recording& recording) {
+  std::optional<Interval> hull;
+  const auto cover = [&hull](Interval part) {
+    hull = hull ? Interval{std::min(hull->start, part.start), std::max(hull->end, part.end)} : part;
+  };
+  for (const Ns start : recording.launches.start) cover({start, start});
+  for (const HostRange& range : recording.host_ranges) cover({range.start, range.end});
+  for (const StepRange& step : recording.steps) cover(step.host);
+  return hull;
+}
+
+}  // namespace
+
+TraceBuilder::TraceBuilder(std::string_view path, std::string_view format) {
+  recording_.path = path;
+  recording_.format = format;
+}
+
+MetaId TraceBuilder::add_meta(const CollectiveMeta& meta) {
+  const auto [found, inserted] = metas_.try_emplace(meta, MetaId::from(recording_.metas.size()));
+  if (inserted) recording_.metas.push_back(meta);
+  return found->second;
+}
+
+ThreadId TraceBuilder::thread(std::int64_t process, std::int64_t thread) {
+  const std::pair key{process, thread};
+  if (last_thread_.valid() && key == last_thread_key_) return last_thread_;
+  const auto [found, inserted] = threads_.try_emplace(key, ThreadId::from(recording_.threads.size()));
+  if (inserted) recording_.threads.push_back(key);
+  last_thread_key_ = key;
+  last_thread_ = found->second;
+  return found->second;
+}
+
+void TraceBuilder::add_activity(const ActivityInput& activity) {
+  if (!last_stream_.valid() || recording_.streams[last_stream_.index()] != activity.stream) {
+    const auto [found, inserted] =
+        streams_.try_emplace(activity.stream, StreamId::from(streams_.size()));
+    if (inserted) recording_.streams.push_back(activity.stream);
+    last_stream_ = found->second;
+  }
+  GpuActivities& gpu = recording_.gpu;
+  gpu.start.push_back(activity.start);
+  gpu.end.push_back(std::max(activity.start, activity.end));
+  gpu.correlation.push_back(activity.correlation);
+  const bool own_number = activity.external_id == activity.correlation;
+  if (own_number && activity.external_id != 0) ++external_equals_correlation_;
+  gpu.external_id.push_back(own_number ? 0 : activity.external_id);
+  gpu.name.push_back(recording_.strings.intern(activity.name));
+  gpu.stream.push_back(last_stream_);
+  gpu.meta.push_back(activity.meta);
+  gpu.kind.push_back(activity.kind);
+}
+
+void TraceBuilder::add_launch(std::uint64_t correlation, Ns start, ThreadId thread) {
+  recording_.launches.correlation.push_back(correlation);
+  recording_.launches.start.push_back(start);
+  recording_.launches.thread.push_back(thread);
+}
+
+void TraceBuilder::add_host_compute(Interval interval, ThreadId thread) {
+  if (host_compute_.size() <= thread.index()) host_compute_.resize(thread.index() + 1);
+  // Host operations nest: what lies inside the one before adds nothing to the union, and most do.
+  std::vector<Interval>& mine = host_compute_[thread.index()];
+  if (!mine.empty() && mine.back().start <= interval.start && interval.end <= mine.back().end)
+    return;
+  mine.push_back(interval);
+}
+
+void TraceBuilder::add_step(std::int64_t number, Interval range, bool on_gpu) {
+  recording_.steps.push_back(
+      on_gpu ? StepRange{.number = number, .host = {}, .gpu_annotation = range}
+             : StepRange{.number = number, .host = range, .gpu_annotation = {}});
+}
+
+Recording TraceBuilder::finish() {
+  merge_steps();
+  distrust_external_ids();
+  drop_lost_times();
+  cut_absurd_durations();
+  std::vector<Interval> host;
+  for (const auto& thread : host_compute_) host.insert(host.end(), thread.begin(), thread.end());
+  recording_.host_compute = IntervalSet(std::move(host));
+  return std::move(recording_);
+}
+
+// One row a step, sorted: its host range and the hull of its copies on the GPU's streams.
+void TraceBuilder::merge_steps() {
+  const auto hull = [](Interval a, Interval b) {
+    return Interval{std::min(a.start, b.start), std::max(a.end, b.end)};
+  };
+  std::map<std::int64_t, StepRange> by_number;
+  for (const StepRange& step : recording_.steps) {
+    const auto [found, inserted] = by_number.try_emplace(step.number, step);
+    if (inserted) continue;
+    StepRange& merged = found->second;
+    if (step.gpu_annotation) {
+      merged.gpu_annotation = merged.gpu_annotation
+                                  ? hull(*merged.gpu_annotation, *step.gpu_annotation)
+                                  : step.gpu_annotation;
+    } else {
+      merged.host = merged.host.length() > 0 ? hull(merged.host, step.host) : step.host;
+    }
+  }
+  recording_.steps.clear();
+  for (const auto& [number, step] : by_number) recording_.steps.push_back(step);
+}
+
+// Old writers print an activity's own correlation as its external id where no operation is linked.
+// Where that holds for most, what is left may equal an unrelated operation's id by chance.
+void TraceBuilder::distrust_external_ids() {
+  GpuActivities& gpu = recording_.gpu;
+  if (external_equals_correlation_ * 2 <= gpu.size()) return;
+  std::fill(gpu.external_id.begin(), gpu.external_id.end(), 0);
+  recording_.notes.add(Note::unlinked_external_ids);
+}
+
+void TraceBuilder::drop_lost_times() {
+  GpuActivities& gpu = recording_.gpu;
+  const Ns earliest =
+      recording_.span ? recording_.span->start - kHour : std::numeric_limits<Ns>::min();
+  std::vector<bool> lost(gpu.size());
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    lost[i] = gpu.start[i] == 0 || gpu.start[i] < earliest;
+    if (!lost[i]) continue;
+    ++count;
+    recording_.notes.add(Note::zero_timestamp, recording_.strings.get(gpu.name[i]));
+  }
+  if (count > 0) remove_rows(gpu, lost);
+}
+
+// A duration beyond the whole recording is an end that was never recorded.
+void TraceBuilder::cut_absurd_durations() {
+  GpuActivities& gpu = recording_.gpu;
+  const std::optional<Interval> bounds = recording_.span ? recording_.span : host_hull(recording_);
+  const Ns longest = recording_.span ? recording_.span->length()
+                     : bounds        ? bounds->length() + kHour
+                                     : kDay;
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    if (gpu.end[i] - gpu.start[i] <= longest) continue;
+    gpu.end[i] = bounds ? std::max(gpu.start[i], bounds->end) : gpu.start[i];
+    recording_.notes.add(Note::absurd_duration, recording_.strings.get(gpu.name[i]));
+  }
+}
+
+}  // namespace commlens

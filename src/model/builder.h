@@ -1,0 +1,64 @@
+// The only way to fill a Recording: importers push what they read, the builder interns, counts and
+// checks.
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <unordered_map>
+
+#include "model/trace.h"
+
+namespace commlens {
+
+// One GPU activity as an importer reads it.
+struct ActivityInput {
+  ActivityKind kind = ActivityKind::kernel;
+  Ns start = 0;
+  Ns end = 0;
+  std::string_view name;
+  Stream stream;
+  std::uint64_t correlation = 0;
+  std::uint64_t external_id = 0;
+  MetaId meta;
+};
+
+class TraceBuilder {
+ public:
+  TraceBuilder(std::string_view path, std::string_view format);
+
+  StringId intern(std::string_view text) { return recording_.strings.intern(text); }
+  MetaId add_meta(const CollectiveMeta& meta);
+  ThreadId thread(std::int64_t process, std::int64_t thread);
+
+  void add_activity(const ActivityInput& activity);
+  void add_launch(std::uint64_t correlation, Ns start, ThreadId thread);
+  void add_host_range(const HostRange& range) { recording_.host_ranges.push_back(range); }
+  void add_host_compute(Interval interval, ThreadId thread);
+  void add_step(std::int64_t number, Interval range, bool on_gpu);
+
+  // Facts about the recording (rank, groups, clock) are set here directly; the columns are not.
+  Recording& about() { return recording_; }
+  Notes& notes() { return recording_.notes; }
+
+  // Checks what can only be checked at the end (lost time stamps, absurd durations, external ids
+  // that link nothing) and hands the recording over.
+  Recording finish();
+
+ private:
+  void merge_steps();
+  void drop_lost_times();
+  void cut_absurd_durations();
+  void distrust_external_ids();
+
+  Recording recording_;
+  std::map<Stream, StreamId> streams_;
+  StreamId last_stream_;
+  std::map<std::pair<std::int64_t, std::int64_t>, ThreadId> threads_;
+  std::pair<std::int64_t, std::int64_t> last_thread_key_{0, 0};
+  ThreadId last_thread_;
+  std::map<CollectiveMeta, MetaId> metas_;
+  std::vector<std::vector<Interval>> host_compute_;  // by thread, nested ranges left out
+  std::size_t external_equals_correlation_ = 0;
+};
+
+}  // namespace commlens

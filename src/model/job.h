@@ -1,0 +1,124 @@
+// A run of a job as analyses see it: per rank and GPU, what ran when, and what each communication was.
+//
+// match/ fills these from recordings; after that nothing here changes. Times are nanoseconds of that recording's clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/interval_set.h"
+#include "model/operation.h"
+#include "model/trace.h"
+
+namespace commlens {
+
+// How it is known that something is a communication, and which. From the strongest to the weakest.
+enum class Evidence : std::uint8_t {
+  metadata,        // the framework's metadata stands on the activity itself
+  host_operation,  // the host operation that it is linked to by external id
+  host_nesting,    // the host range in which it was launched
+  kernel_name,     // its name, by the built-in rules
+  user_rule,       // its name, by the user's rules
+  host_interval,   // it is a range on the host (Gloo and the like), not GPU work
+};
+inline constexpr std::size_t kEvidenceCount = 6;
+std::string_view evidence_name(Evidence evidence);
+
+// A process group as far as one recording knows it.
+struct GroupIdentity {
+  std::string name;         // process-local; two ranks may name different groups alike
+  std::string description;  // empty or "undefined" where the framework has none
+  std::int64_t size = 0;    // 0 is unknown
+  std::vector<int> ranks;   // sorted global ranks; empty where unknown
+  friend auto operator<=>(const GroupIdentity&, const GroupIdentity&) = default;
+};
+
+enum class ActivityClass : std::uint8_t { compute, communication, memory };
+
+// One communication on one rank.
+struct CommOp {
+  Interval time;
+  std::size_t source = 0;            // row of the recording's GPU activities (or host ranges): the order in the file
+  StreamId stream;                   // none for host intervals
+  StringId name;
+  StringId dtype;
+  Op op = Op::unknown;
+  Evidence evidence = Evidence::kernel_name;
+  bool name_may_lie = false;         // `op` comes from a name that need not tell what ran
+  std::int32_t group = -1;           // index into RankTimeline::groups; -1 is unknown
+  std::int64_t group_size = 0;       // 0 is unknown
+  std::optional<std::int64_t> bytes; // nccl-tests size; nothing where unknown
+};
+
+// What one communication cost inside a window (docs/numbers.md).
+struct Exposure {
+  Ns busy = 0;       // its time in the window
+  Ns hidden = 0;     // of that, while compute ran
+  Ns exposed = 0;    // busy - hidden
+  Ns exclusive = 0;  // its share of the exposed time: these sum to the rank's exposed communication
+  bool in_window = false;      // any part of it, or all of a zero-length one
+  bool starts_inside = false;  // it is counted, and its bytes are, in the window where it starts
+};
+
+// The five buckets of a window; they sum to its length exactly.
+struct Breakdown {
+  Interval window;
+  Ns compute_only = 0;
+  Ns hidden_comm = 0;
+  Ns exposed_comm = 0;
+  Ns memory_only = 0;
+  Ns idle = 0;
+  Ns comm_busy = 0;           // sum over communications of their time in the window
+  Ns whole_event_overlap = 0; // the tutorial's approximation: whole events that meet any compute
+  std::int64_t gpu_events = 0;
+  std::int64_t comm_events = 0;
+};
+
+struct StepFigures {
+  std::int64_t number = 0;
+  Breakdown breakdown;
+  std::vector<Exposure> exposures;  // by communication, as DeviceTimeline::comm
+};
+
+// One GPU of one rank (or its host, for backends that move data there).
+struct DeviceTimeline {
+  std::optional<std::int64_t> device;  // nothing for host intervals
+  std::vector<CommOp> comm;            // by start, then stream, then order in the file
+  IntervalSet compute;
+  IntervalSet memory;
+  std::vector<Interval> activities;    // of every class, for counting events in windows
+  Interval extent;                     // first start to last end
+  std::vector<std::pair<std::int64_t, Interval>> steps;  // windows of the steps: number, window; they tile
+
+  Breakdown breakdown;                 // of the chosen window
+  std::vector<Exposure> exposures;     // in the chosen window, by communication
+  std::vector<StepFigures> step_figures;
+};
+
+struct RankTimeline {
+  std::int64_t rank = 0;
+  int run = 0;                         // 0, 1, ... where one rank was recorded more than once
+  std::string host;                    // empty is unknown
+  Recording recording;
+  std::vector<GroupIdentity> groups;
+  std::vector<ActivityClass> classes;  // by GPU activity
+  std::vector<DeviceTimeline> devices; // sorted by device
+  std::array<std::int64_t, kEvidenceCount> evidence{};
+  Notes notes;                         // of matching and windows; the reader's are in `recording`
+};
+
+enum class WindowChoice : std::uint8_t { gpu, steps };
+
+struct Job {
+  std::vector<RankTimeline> ranks;     // by rank, then run
+  std::int64_t world_size = 0;         // 0 is unknown
+  std::vector<std::int64_t> missing_ranks;
+  std::string hosts_from;              // how host names were found; empty where they were not
+  WindowChoice window = WindowChoice::gpu;
+  Notes notes;
+};
+
+}  // namespace commlens

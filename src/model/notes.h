@@ -1,0 +1,159 @@
+// Everything that can be odd in an input: a table, and the counter of what was met.
+//
+// An importer that meets something odd counts it under a code and goes on. Every report shows the
+// notes that fired, with the first example and where it was, so that nothing is lost in silence.
+// `commlens notes` prints this table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace commlens {
+
+enum class Severity : std::uint8_t {
+  info,     // worth knowing; no figure suffers
+  warning,  // some figure may be incomplete
+  error,    // the input was cut short or could not be used
+};
+
+// code, severity, what happened, what to do.
+#define COMMLENS_NOTES(X)                                                                          \
+  X(truncated, error, "the file stops in the middle; the events before that were used",            \
+    "the process was probably killed or the disk was full while it wrote: record again for a "     \
+    "complete window")                                                                             \
+  X(corrupt_compression, error,                                                                    \
+    "the compressed stream is damaged; the events before that were used",                          \
+    "copy the file again from where it was written")                                               \
+  X(read_failed, error,                                                                            \
+    "reading stopped with an error of the operating system; the events before that were used",     \
+    "check the disk or the network file system, then run again")                                   \
+  X(no_trace_events, error, "the file holds JSON but no \"traceEvents\"",                          \
+    "a memory snapshot or timeline is no trace: give the file that export_chrome_trace or the "    \
+    "trace handler wrote")                                                                         \
+  X(unusable_input, error, "the file could not be used",                                           \
+    "run `commlens formats` for what can be read, or name the format with --input-format")         \
+  X(skipped_file, info, "files that are no trace were passed over",                                \
+    "nothing to do if they are not meant to be read")                                              \
+  X(malformed_event, warning,                                                                      \
+    "events could not be read and were left out (unescaped quotes or line breaks in a name)",      \
+    "newer PyTorch writes them correctly; where the lost events matter, record without Python "    \
+    "stacks")                                                                                      \
+  X(malformed_metadata, warning, "metadata around the events could not be read",                   \
+    "rank, groups or clock base may be missing: name ranks with --rank-from")                      \
+  X(oversized_event, warning, "events larger than the reading window's limit were left out",       \
+    "an event of megabytes is not one that the profiler writes; see what wrote the file")          \
+  X(extra_comma, info, "surplus commas were passed over", "nothing to do")                         \
+  X(not_an_event, warning, "entries of traceEvents that are no objects were left out",             \
+    "see what wrote the file")                                                                     \
+  X(not_a_number, info, "NaN or infinity stood where a number belongs and was taken as missing",   \
+    "nothing to do")                                                                               \
+  X(missing_time, warning, "GPU events without a start time were left out",                        \
+    "see what wrote the file")                                                                     \
+  X(missing_duration, warning, "GPU events without a duration were counted with none",             \
+    "see what wrote the file")                                                                     \
+  X(negative_duration, warning, "events that end before they start were counted with no duration", \
+    "clock adjustment while recording: record again if there are many")                            \
+  X(zero_timestamp, warning,                                                                       \
+    "GPU events whose time stamps were lost (0, or long before the recording) were left out",      \
+    "the profiler dropped them: record a shorter window")                                          \
+  X(absurd_duration, warning, "events longer than the whole recording were cut at its end",        \
+    "the profiler lost their end: look at what ran at that time with care")                        \
+  X(absurd_time, warning, "times beyond 64 bits of nanoseconds were left out",                     \
+    "see what wrote the file")                                                                     \
+  X(no_clock_base, info,                                                                           \
+    "the times are relative to an unknown base: ranks cannot be aligned by clock",                 \
+    "figures of one rank are not touched; newer PyTorch writes baseTimeNanoseconds")               \
+  X(no_gpu_events, warning, "the trace holds no GPU events",                                       \
+    "profile with ProfilerActivity.CUDA, or see whether the profiler lost its GPU buffers")        \
+  X(no_communication, info, "GPU work without communication",                                      \
+    "nothing to do if this rank trains alone")                                                     \
+  X(host_intervals, warning,                                                                       \
+    "no GPU events: communication and compute are taken from host ranges of this backend",         \
+    "host ranges include waiting in the library and the interpreter: compare them only with each " \
+    "other")                                                                                       \
+  X(host_communication, warning,                                                                   \
+    "communication ran on the host beside the GPU and is in no GPU figure",                        \
+    "a CPU backend such as Gloo moves data there: look at its ranges in the timeline")             \
+  X(rank_from_file_name, info, "the rank was taken from the file's name",                          \
+    "check it, or use --rank-from order")                                                          \
+  X(rank_from_order, warning,                                                                      \
+    "the file names no rank: ranks were given in the order of the files",                          \
+    "name the files rank-0.json, rank-1.json ... or call torch.distributed's init before "         \
+    "profiling")                                                                                   \
+  X(repeated_rank, warning,                                                                        \
+    "the same rank was recorded more than once; the recordings are kept apart as runs",            \
+    "give one recording per rank to get figures of one run")                                       \
+  X(merged_files, info, "files of one recording of one rank were put together", "nothing to do")   \
+  X(duplicate_events, warning, "events that stand in two files of one rank were counted once",     \
+    "the same file may have been given twice")                                                     \
+  X(missing_ranks, warning, "ranks of the job have no trace here",                                 \
+    "figures are over the ranks found; add the others")                                            \
+  X(unlinked_external_ids, info,                                                                   \
+    "External id repeats the correlation in this file and was not used to link kernels to host "   \
+    "operations",                                                                                  \
+    "nothing to do: launches and nesting were used")                                               \
+  X(op_from_name_only, warning, "the operation is known only from a kernel name that can lie",     \
+    "record with PyTorch 2.4 or newer, which puts the collective's metadata on the kernel")        \
+  X(unknown_size, info,                                                                            \
+    "communication events of unknown size are left out of bytes and bandwidth",                    \
+    "record with PyTorch 2.4 or newer for message sizes")                                          \
+  X(possible_communication, warning,                                                               \
+    "kernels counted as compute have a name that speaks of communication",                         \
+    "if they move data between GPUs, name them in a rules file (--rules)")                         \
+  X(step_without_gpu_work, info, "steps without launched GPU work have an empty window",           \
+    "nothing to do")                                                                               \
+  X(steps_from_annotations, info,                                                                  \
+    "step windows were taken from the GPU copies of the step ranges (no launch records)",          \
+    "nothing to do")                                                                               \
+  X(steps_from_host, warning,                                                                      \
+    "step windows are host ranges: GPU work of a step may lie after its window",                   \
+    "profile with CUDA activities to get launch records")                                          \
+  X(no_steps, warning, "no ProfilerStep ranges were found",                                        \
+    "call profiler.step() each iteration to get figures by step")                                  \
+  X(part_not_computed, info, "a part of the report is not computed", "")
+
+enum class Note : std::uint8_t {
+#define COMMLENS_NOTE_ENUM(code, severity, message, advice) code,
+  COMMLENS_NOTES(COMMLENS_NOTE_ENUM)
+#undef COMMLENS_NOTE_ENUM
+};
+
+struct NoteInfo {
+  std::string_view code;
+  Severity severity;
+  std::string_view message;
+  std::string_view advice;
+};
+
+std::span<const NoteInfo> all_notes();
+const NoteInfo& note_info(Note note);
+std::string_view severity_name(Severity severity);
+
+// How often each note fired, and the first example of each ("at byte 1234: ...").
+class Notes {
+ public:
+  void add(Note note, std::int64_t count = 1) { counts_[index(note)] += count; }
+  // `example` is kept if it is the note's first; long ones are cut.
+  void add(Note note, std::string_view example, std::int64_t count = 1);
+  void merge(const Notes& other);
+
+  std::int64_t count(Note note) const { return counts_[index(note)]; }
+  const std::string& example(Note note) const { return examples_[index(note)]; }
+  bool any() const;
+
+  static constexpr std::size_t kCount = 0
+#define COMMLENS_NOTE_COUNT(code, severity, message, advice) +1
+      COMMLENS_NOTES(COMMLENS_NOTE_COUNT)
+#undef COMMLENS_NOTE_COUNT
+      ;
+
+ private:
+  static std::size_t index(Note note) { return static_cast<std::size_t>(note); }
+  std::array<std::int64_t, kCount> counts_{};
+  std::array<std::string, kCount> examples_;
+};
+
+}  // namespace commlens

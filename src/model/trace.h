@@ -1,0 +1,143 @@
+// What a recording of one process holds, whatever the file format: compact columns, ids into small
+// tables.
+//
+// Nothing here points into the input's bytes. Times are nanoseconds; `clock_base` added to each
+// gives nanoseconds since the epoch where the recording's clock is known.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "base/strings.h"
+#include "model/interval_set.h"
+#include "model/notes.h"
+
+namespace commlens {
+
+using StreamId = Id<struct StreamTag>;
+using ThreadId = Id<struct ThreadTag>;
+using MetaId = Id<struct MetaTag>;
+
+inline constexpr std::int64_t kUnknown = -1;
+
+// A queue of one GPU: the same stream number in another context is another stream.
+struct Stream {
+  std::int64_t device = 0;  // ordinal as the process sees it
+  std::int64_t context = kUnknown;
+  std::int64_t stream = 0;
+  friend auto operator<=>(const Stream&, const Stream&) = default;
+};
+
+// What the framework recorded about one collective call. Each distinct combination is kept once.
+struct CollectiveMeta {
+  StringId collective;                   // as written: "_allgather_base"; never "wait" or "init"
+  StringId dtype;                        // as written: "BFloat16"
+  std::int64_t in_elements = kUnknown;   // of this rank's input tensors
+  std::int64_t out_elements = kUnknown;  // of this rank's output tensors
+  std::int64_t group_size = 0;           // ranks in the group; 0 is unknown
+  StringId group_name;                   // process-local: two ranks may name different groups "3"
+  StringId group_description;            // "default_pg", "mesh_tp", ...
+  StringId group_ranks;                  // as written: "[0, 1, 2, ...]"; may be cut or empty
+  friend auto operator<=>(const CollectiveMeta&, const CollectiveMeta&) = default;
+};
+
+enum class ActivityKind : std::uint8_t { kernel, memcpy, memset };
+
+// GPU activities in file order: 49 bytes each.
+struct GpuActivities {
+  std::vector<Ns> start;
+  std::vector<Ns> end;                     // >= start
+  std::vector<std::uint64_t> correlation;  // of the launch; 0 is none
+  std::vector<std::uint64_t>
+      external_id;  // of the host operation; 0 is none (or not to be trusted)
+  std::vector<StringId> name;
+  std::vector<StreamId> stream;
+  std::vector<MetaId> meta;  // collective metadata on the activity itself
+  std::vector<ActivityKind> kind;
+
+  std::size_t size() const { return start.size(); }
+  Interval interval(std::size_t i) const { return {start[i], end[i]}; }
+};
+
+// Calls on the host that can start GPU work (cudaLaunchKernel and the like, copies, graph
+// launches).
+struct Launches {
+  std::vector<std::uint64_t> correlation;
+  std::vector<Ns> start;
+  std::vector<ThreadId> thread;
+  std::size_t size() const { return start.size(); }
+};
+
+enum class HostRangeKind : std::uint8_t {
+  collective_record,  // the framework's record of one collective call, with or without metadata
+  annotation,         // a range named after a collective ("nccl:all_reduce", "gloo:broadcast")
+};
+
+// A range on a host thread that names a communication.
+struct HostRange {
+  Ns start = 0;
+  Ns end = 0;
+  ThreadId thread;
+  StringId name;                  // annotation: the name behind its backend prefix; record: empty
+  StringId backend;               // annotation: "nccl", "gloo", ...; record: empty
+  MetaId meta;                    // record: its metadata; else none
+  std::uint64_t external_id = 0;  // 0 is none
+  HostRangeKind kind = HostRangeKind::annotation;
+};
+
+// One training step, "ProfilerStep#N": its host range, and the span of its copies on GPU streams.
+struct StepRange {
+  std::int64_t number = 0;
+  Interval host;  // empty where only GPU copies were seen
+  std::optional<Interval> gpu_annotation;
+};
+
+// A process group as the recording describes it.
+struct ProcessGroup {
+  std::string name;
+  std::string description;
+  std::int64_t size = 0;   // 0 is unknown
+  std::vector<int> ranks;  // global ranks, sorted; empty where unknown or cut
+};
+
+// How a recording's times relate to other recordings'.
+enum class ClockBase : std::uint8_t {
+  epoch,    // nanoseconds since the epoch, by that host's clock
+  unknown,  // relative to something that the file does not say
+};
+
+// One recording of one process, as read from one file (or several of the same recording, put
+// together).
+struct Recording {
+  std::string path;  // the input's name; the first one where several were put together
+  std::string format;
+  std::int64_t stored_bytes = 0;  // as on disk
+  std::int64_t events = 0;        // entries of any kind in the file
+  std::optional<std::int64_t> rank;
+  std::int64_t world_size = 0;      // 0 is unknown
+  std::string backend;              // "nccl", "gloo", "cpu:gloo,cuda:nccl"; empty is unknown
+  std::string nccl_version;         // empty is unknown
+  std::string host;                 // host name; empty is unknown
+  std::int64_t process = kUnknown;  // operating system's process id
+  std::vector<ProcessGroup> groups;
+  Ns clock_base = 0;
+  ClockBase clock = ClockBase::unknown;
+  std::optional<Interval> span;  // of the recording window, where the file says
+
+  StringPool strings;
+  std::vector<Stream> streams;
+  std::vector<std::pair<std::int64_t, std::int64_t>> threads;  // process, thread; by ThreadId
+  std::vector<CollectiveMeta> metas;
+  GpuActivities gpu;
+  Launches launches;
+  std::vector<HostRange> host_ranges;
+  std::vector<StepRange> steps;  // sorted by number
+  IntervalSet host_compute;      // filled only for recordings without GPU events
+  Notes notes;
+};
+
+}  // namespace commlens
