@@ -1,13 +1,14 @@
-// Problem: a kernel's name is the weakest witness of what it does. NCCL runs many operations through one entry point
-// (all-to-all shows as SendRecv, RCCL shows "Generic"), other libraries hide in templates, and a copy kernel launched
-// for a collective is compute.
-// Method: for each activity the first of these that speaks: metadata on the activity; the host operation it is linked
-// to by external id; the host range it was launched in; its name by the built-in rules; its name by the user's. Metadata
-// and links make anything communication, copies too. Nesting alone does not: a framework also launches its own copies
-// inside such a range, so there the name must say communication, and the range then says which.
-// Cost: names are judged once per distinct name; host look-ups are done for communication candidates only.
-// When it is wrong: a library that the rules don't know, outside any metadata, counts as compute. Names that speak of
-// communication all the same are reported as possible communication.
+// Problem: a kernel's name is the weakest witness of what it does. NCCL runs many operations
+// through one entry point (all-to-all shows as SendRecv, RCCL shows "Generic"), other libraries
+// hide in templates, and a copy kernel launched for a collective is compute. Method: for each
+// activity the first of these that speaks: metadata on the activity; the host operation it is
+// linked to by external id; the host range it was launched in; its name by the built-in rules; its
+// name by the user's. Metadata and links make anything communication, copies too. Nesting alone
+// does not: a framework also launches its own copies inside such a range, so there the name must
+// say communication, and the range then says which. Cost: names are judged once per distinct name;
+// host look-ups are done for communication candidates only. When it is wrong: a library that the
+// rules don't know, outside any metadata, counts as compute. Names that speak of communication all
+// the same are reported as possible communication.
 #include "match/classify.h"
 
 #include <algorithm>
@@ -40,7 +41,11 @@ struct JudgedName {
 class Classifier {
  public:
   Classifier(RankTimeline& rank, const std::vector<NameRule>& rules)
-      : rank_(rank), recording_(rank.recording), rules_(rules), links_(rank.recording), names_(rank.recording.strings.size()) {}
+      : rank_(rank),
+        recording_(rank.recording),
+        rules_(rules),
+        links_(rank.recording),
+        names_(rank.recording.strings.size()) {}
 
   void run() {
     const GpuActivities& gpu = recording_.gpu;
@@ -52,8 +57,8 @@ class Classifier {
   }
 
  private:
-  // What is collected for one device before its unions are made. Intervals are kept per stream: in file order they are
-  // usually sorted there, and sorting is most of the cost of a union.
+  // What is collected for one device before its unions are made. Intervals are kept per stream: in
+  // file order they are usually sorted there, and sorting is most of the cost of a union.
   struct Lane {
     DeviceTimeline timeline;
     std::map<StreamId, std::vector<Interval>> compute;
@@ -63,13 +68,19 @@ class Classifier {
   Verdict judge(std::size_t i) {
     const GpuActivities& gpu = recording_.gpu;
     if (gpu.meta[i].valid()) return from_meta(gpu.meta[i], Evidence::metadata);
-    if (const auto link = links_.by_external_id(gpu.external_id[i])) return from_host(*link, Evidence::host_operation, i);
-    if (gpu.kind[i] != ActivityKind::kernel) return {.kind = ActivityClass::memory, .evidence = Evidence::kernel_name, .meta = {}, .dtype = {}};
+    if (const auto link = links_.by_external_id(gpu.external_id[i]))
+      return from_host(*link, Evidence::host_operation, i);
+    if (gpu.kind[i] != ActivityKind::kernel)
+      return {.kind = ActivityClass::memory,
+              .evidence = Evidence::kernel_name,
+              .meta = {},
+              .dtype = {}};
     return judge_by_name(i);
   }
 
   Verdict from_meta(MetaId meta, Evidence evidence) const {
-    const std::string_view collective = recording_.strings.get(recording_.metas[meta.index()].collective);
+    const std::string_view collective =
+        recording_.strings.get(recording_.metas[meta.index()].collective);
     return {.kind = ActivityClass::communication,
             .op = op_from_collective_name(collective).value_or(Op::unknown),
             .evidence = evidence,
@@ -79,9 +90,14 @@ class Classifier {
 
   // A host operation that is surely communication but does not say which: the name may.
   Verdict from_host(const HostLink& link, Evidence evidence, std::size_t i) {
-    Verdict verdict{.kind = ActivityClass::communication, .op = link.op, .evidence = evidence, .meta = link.meta, .dtype = {}};
+    Verdict verdict{.kind = ActivityClass::communication,
+                    .op = link.op,
+                    .evidence = evidence,
+                    .meta = link.meta,
+                    .dtype = {}};
     if (link.op != Op::unknown || recording_.gpu.kind[i] != ActivityKind::kernel) return verdict;
-    if (const auto nested = links_.by_nesting(i)) return from_host(*nested, Evidence::host_nesting, i);
+    if (const auto nested = links_.by_nesting(i))
+      return from_host(*nested, Evidence::host_nesting, i);
     const JudgedName& name = judged(recording_.gpu.name[i]);
     if (name.built_in.kind != NameClass::communication) return verdict;
     verdict.op = name.built_in.op;
@@ -93,14 +109,24 @@ class Classifier {
   Verdict judge_by_name(std::size_t i) {
     const JudgedName& name = judged(recording_.gpu.name[i]);
     const bool by_rule = name.rule != nullptr && rule_decides(name);
-    const bool communicates = by_rule ? name.rule->kind == NameClass::communication : name.built_in.kind == NameClass::communication;
-    if (!communicates) return {.kind = ActivityClass::compute, .evidence = by_rule ? Evidence::user_rule : Evidence::kernel_name, .meta = {}, .dtype = {}};
+    const bool communicates = by_rule ? name.rule->kind == NameClass::communication
+                                      : name.built_in.kind == NameClass::communication;
+    if (!communicates)
+      return {.kind = ActivityClass::compute,
+              .evidence = by_rule ? Evidence::user_rule : Evidence::kernel_name,
+              .meta = {},
+              .dtype = {}};
     if (const auto link = links_.by_nesting(i)) {
       Verdict verdict = from_host(*link, Evidence::host_nesting, i);
       verdict.dtype = name.built_in.dtype;
       return verdict;
     }
-    if (by_rule) return {.kind = ActivityClass::communication, .op = name.rule->op, .evidence = Evidence::user_rule, .meta = {}, .dtype = {}};
+    if (by_rule)
+      return {.kind = ActivityClass::communication,
+              .op = name.rule->op,
+              .evidence = Evidence::user_rule,
+              .meta = {},
+              .dtype = {}};
     return {.kind = ActivityClass::communication,
             .op = name.built_in.op,
             .evidence = Evidence::kernel_name,
@@ -109,16 +135,19 @@ class Classifier {
             .dtype = name.built_in.dtype};
   }
 
-  // A user's rule speaks where the built-in rules say compute, unknown or "may lie", and where it says compute.
+  // A user's rule speaks where the built-in rules say compute, unknown or "may lie", and where it
+  // says compute.
   static bool rule_decides(const JudgedName& name) {
-    return name.rule->kind == NameClass::compute || name.built_in.kind == NameClass::compute || name.built_in.op == Op::unknown || name.built_in.op_may_lie;
+    return name.rule->kind == NameClass::compute || name.built_in.kind == NameClass::compute ||
+           name.built_in.op == Op::unknown || name.built_in.op_may_lie;
   }
 
   JudgedName& judged(StringId id) {
     JudgedName& name = names_[id.index()];
     if (name.judged) return name;
     const std::string_view text = recording_.strings.get(id);
-    name = {.built_in = classify_kernel_name(text), .rule = match_rule(rules_, text), .judged = true};
+    name = {
+        .built_in = classify_kernel_name(text), .rule = match_rule(rules_, text), .judged = true};
     return name;
   }
 
@@ -159,31 +188,36 @@ class Classifier {
     if (meta.dtype.valid()) op.dtype = meta.dtype;
     op.group_size = meta.group_size;
     op.group = group_of(id);
-    if (const auto size = element_bytes(dtype)) op.bytes = message_bytes(op.op, meta.in_elements, meta.out_elements, *size);
+    if (const auto size = element_bytes(dtype))
+      op.bytes = message_bytes(op.op, meta.in_elements, meta.out_elements, *size);
   }
 
   // The group of one collective's metadata, resolved once per distinct metadata.
   std::int32_t group_of(MetaId id) {
-    if (meta_groups_.size() < recording_.metas.size()) meta_groups_.resize(recording_.metas.size(), kNotAsked);
+    if (meta_groups_.size() < recording_.metas.size())
+      meta_groups_.resize(recording_.metas.size(), kNotAsked);
     std::int32_t& known = meta_groups_[id.index()];
     if (known != kNotAsked) return known;
     GroupIdentity group = identify(recording_.metas[id.index()]);
     const bool nothing = group.name.empty() && group.ranks.empty() && group.size == 0;
     if (nothing) return known = -1;
-    const auto [found, inserted] = group_rows_.try_emplace(group, static_cast<std::int32_t>(rank_.groups.size()));
+    const auto [found, inserted] =
+        group_rows_.try_emplace(group, static_cast<std::int32_t>(rank_.groups.size()));
     if (inserted) rank_.groups.push_back(std::move(group));
     return known = found->second;
   }
 
-  // Members by the file's own list of groups, which is never cut; else by the text on the event; else, for a group as
-  // large as the job, all ranks. A list of another length than the group's size is not believed.
+  // Members by the file's own list of groups, which is never cut; else by the text on the event;
+  // else, for a group as large as the job, all ranks. A list of another length than the group's
+  // size is not believed.
   GroupIdentity identify(const CollectiveMeta& meta) const {
     GroupIdentity group{.name = std::string(recording_.strings.get(meta.group_name)),
                         .description = std::string(recording_.strings.get(meta.group_description)),
                         .size = meta.group_size,
                         .ranks = {}};
     const auto fits = [&group](const std::vector<int>& ranks) {
-      return !ranks.empty() && (group.size == 0 || static_cast<std::int64_t>(ranks.size()) == group.size);
+      return !ranks.empty() &&
+             (group.size == 0 || static_cast<std::int64_t>(ranks.size()) == group.size);
     };
     for (const ProcessGroup& listed : recording_.groups) {
       if (listed.name != group.name || group.name.empty()) continue;
@@ -202,28 +236,31 @@ class Classifier {
     return group;
   }
 
-  // A recording without GPU work whose backend moves data on the host: its ranges are the communication.
+  // A recording without GPU work whose backend moves data on the host: its ranges are the
+  // communication.
   void add_host_timeline() {
     Lane lane;
     for (std::size_t i = 0; i < recording_.host_ranges.size(); ++i) {
       const HostRange& range = recording_.host_ranges[i];
       const std::string_view backend = recording_.strings.get(range.backend);
       if (backend != "gloo" && backend != "mpi" && backend != "ucc") continue;
-      lane.timeline.comm.push_back({.time = {range.start, range.end},
-                                    .source = i,
-                                    .stream = {},
-                                    .name = range.name,
-                                    .dtype = {},
-                                    .op = op_from_collective_name(recording_.strings.get(range.name)).value_or(Op::unknown),
-                                    .evidence = Evidence::host_interval,
-                                    .bytes = {}});
+      lane.timeline.comm.push_back(
+          {.time = {range.start, range.end},
+           .source = i,
+           .stream = {},
+           .name = range.name,
+           .dtype = {},
+           .op = op_from_collective_name(recording_.strings.get(range.name)).value_or(Op::unknown),
+           .evidence = Evidence::host_interval,
+           .bytes = {}});
       ++rank_.evidence[static_cast<std::size_t>(Evidence::host_interval)];
     }
     if (lane.timeline.comm.empty()) {
       rank_.notes.add(Note::no_gpu_events);
       return;
     }
-    rank_.notes.add(Note::host_intervals, recording_.backend, static_cast<std::int64_t>(lane.timeline.comm.size()));
+    rank_.notes.add(Note::host_intervals, recording_.backend,
+                    static_cast<std::int64_t>(lane.timeline.comm.size()));
     for (const CommOp& op : lane.timeline.comm) lane.timeline.activities.push_back(op.time);
     lane.timeline.compute = recording_.host_compute;
     const auto parts = recording_.host_compute.parts();
@@ -234,7 +271,8 @@ class Classifier {
   void finish(std::optional<std::int64_t> device, Lane& lane) {
     DeviceTimeline& timeline = lane.timeline;
     timeline.device = device;
-    for (auto& [stream, intervals] : lane.compute) timeline.compute = set_union(timeline.compute, IntervalSet(std::move(intervals)));
+    for (auto& [stream, intervals] : lane.compute)
+      timeline.compute = set_union(timeline.compute, IntervalSet(std::move(intervals)));
     timeline.memory = IntervalSet(std::move(lane.memory));
     std::sort(timeline.comm.begin(), timeline.comm.end(), [this](const CommOp& a, const CommOp& b) {
       if (a.time.start != b.time.start) return a.time.start < b.time.start;
@@ -250,22 +288,27 @@ class Classifier {
     rank_.devices.push_back(std::move(timeline));
   }
 
-  Stream stream_order(StreamId id) const { return id.valid() ? recording_.streams[id.index()] : Stream{}; }
+  Stream stream_order(StreamId id) const {
+    return id.valid() ? recording_.streams[id.index()] : Stream{};
+  }
 
   void note_doubts() {
     for (const auto& [name, time] : possible_) {
-      rank_.notes.add(Note::possible_communication, std::string(recording_.strings.get(name)) + " (" + std::to_string(time) + " ns)");
+      rank_.notes.add(Note::possible_communication, std::string(recording_.strings.get(name)) +
+                                                        " (" + std::to_string(time) + " ns)");
     }
     for (const DeviceTimeline& device : rank_.devices) {
       for (const CommOp& op : device.comm) {
-        if (op.name_may_lie) rank_.notes.add(Note::op_from_name_only, recording_.strings.get(op.name));
+        if (op.name_may_lie)
+          rank_.notes.add(Note::op_from_name_only, recording_.strings.get(op.name));
         if (!op.bytes) rank_.notes.add(Note::unknown_size, recording_.strings.get(op.name));
       }
     }
     if (recording_.gpu.size() == 0) return;
     for (const HostRange& range : recording_.host_ranges) {
       const std::string_view backend = recording_.strings.get(range.backend);
-      if (backend == "gloo" || backend == "mpi" || backend == "ucc") rank_.notes.add(Note::host_communication, backend);
+      if (backend == "gloo" || backend == "mpi" || backend == "ucc")
+        rank_.notes.add(Note::host_communication, backend);
     }
   }
 
@@ -283,6 +326,8 @@ class Classifier {
 
 }  // namespace
 
-void classify(RankTimeline& rank, const std::vector<NameRule>& rules) { Classifier(rank, rules).run(); }
+void classify(RankTimeline& rank, const std::vector<NameRule>& rules) {
+  Classifier(rank, rules).run();
+}
 
 }  // namespace commlens

@@ -1,4 +1,5 @@
-// Which activities of a recording communicate, and what each of them does: by evidence, the strongest first.
+// Which activities of a recording communicate, and what each of them does: by evidence, the
+// strongest first.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,8 @@
 
 namespace commlens {
 
-// Fills `classes`, `groups`, `devices` (activities, compute, memory, comm, extent), `evidence` and notes from the
-// rank's recording. `rules` are the user's.
+// Fills `classes`, `groups`, `devices` (activities, compute, memory, comm, extent), `evidence` and
+// notes from the rank's recording. `rules` are the user's.
 void classify(RankTimeline& rank, const std::vector<NameRule>& rules);
 
 }  // namespace commlens

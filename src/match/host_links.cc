@@ -7,28 +7,34 @@ namespace {
 
 // Microsecond traces round: a child may seem to end after its parent.
 constexpr Ns kNestingTolerance = 1000;
-// Ranges of communication nest a few deep; a hostile file must not make every launch look at all of them.
+// Ranges of communication nest a few deep; a hostile file must not make every launch look at all of
+// them.
 constexpr int kDeepestSearch = 256;
 
 }  // namespace
 
-HostLinks::HostLinks(const Recording& recording) : recording_(recording), launches_(recording.launches) {
+HostLinks::HostLinks(const Recording& recording)
+    : recording_(recording), launches_(recording.launches) {
   by_thread_.resize(recording.threads.size());
   for (std::uint32_t row = 0; row < recording.host_ranges.size(); ++row) {
     const HostRange& range = recording.host_ranges[row];
     by_thread_[range.thread.index()].push_back(row);
-    if (range.kind == HostRangeKind::collective_record && range.external_id != 0) by_external_id_.try_emplace(range.external_id, row);
+    if (range.kind == HostRangeKind::collective_record && range.external_id != 0)
+      by_external_id_.try_emplace(range.external_id, row);
   }
   const auto& ranges = recording.host_ranges;
   for (auto& rows : by_thread_) {
-    std::stable_sort(rows.begin(), rows.end(), [&ranges](std::uint32_t a, std::uint32_t b) { return ranges[a].start < ranges[b].start; });
+    std::stable_sort(rows.begin(), rows.end(), [&ranges](std::uint32_t a, std::uint32_t b) {
+      return ranges[a].start < ranges[b].start;
+    });
   }
 }
 
 Op HostLinks::op_of(const HostRange& range) const {
-  const std::string_view name = range.kind == HostRangeKind::annotation ? recording_.strings.get(range.name)
-                                : range.meta.valid() ? recording_.strings.get(recording_.metas[range.meta.index()].collective)
-                                                     : std::string_view();
+  const std::string_view name =
+      range.kind == HostRangeKind::annotation ? recording_.strings.get(range.name)
+      : range.meta.valid() ? recording_.strings.get(recording_.metas[range.meta.index()].collective)
+                           : std::string_view();
   return op_from_collective_name(name).value_or(Op::unknown);
 }
 
@@ -41,14 +47,17 @@ std::optional<HostLink> HostLinks::by_external_id(std::uint64_t external_id) con
 }
 
 std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
-  const auto launch = launches_.find(recording_.gpu.correlation[activity], recording_.gpu.start[activity]);
+  const auto launch =
+      launches_.find(recording_.gpu.correlation[activity], recording_.gpu.start[activity]);
   if (!launch) return std::nullopt;
   const Ns at = recording_.launches.start[*launch];
   const auto& ranges = recording_.host_ranges;
   const auto& rows = by_thread_[recording_.launches.thread[*launch].index()];
-  auto row = std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t r) { return ranges[r].start <= at + kNestingTolerance; });
-  // From the latest start backwards: the first that still holds the launch is the innermost. Its metadata may stand on
-  // a record further out that asks for the same operation.
+  auto row = std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t r) {
+    return ranges[r].start <= at + kNestingTolerance;
+  });
+  // From the latest start backwards: the first that still holds the launch is the innermost. Its
+  // metadata may stand on a record further out that asks for the same operation.
   std::optional<HostLink> link;
   for (int looked = 0; row != rows.begin() && looked < kDeepestSearch; ++looked) {
     const HostRange& range = ranges[*--row];

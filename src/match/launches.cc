@@ -11,7 +11,8 @@ LaunchIndex::LaunchIndex(const Launches& launches) : launches_(launches) {
   if (std::is_sorted(ids.begin(), ids.end())) return;
   order_.resize(ids.size());
   std::iota(order_.begin(), order_.end(), 0U);
-  std::stable_sort(order_.begin(), order_.end(), [&ids](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&ids](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
 }
 
 std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activity_start) const {
@@ -29,7 +30,9 @@ std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activ
     }
   }
   std::optional<std::size_t> best;
-  const auto distance = [&](std::size_t r) { return std::llabs(launches_.start[r] - activity_start); };
+  const auto distance = [&](std::size_t r) {
+    return std::llabs(launches_.start[r] - activity_start);
+  };
   for (; low < launches_.size() && launches_.correlation[row(low)] == correlation; ++low) {
     if (!best || distance(row(low)) <= distance(*best)) best = row(low);
   }

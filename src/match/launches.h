@@ -14,8 +14,9 @@ class LaunchIndex {
  public:
   explicit LaunchIndex(const Launches& launches);
 
-  // The launch of an activity, as a row of the launches. One correlation may stand on several calls (a profiler
-  // restarted within one file, ROCm's doubled rows): the nearest in time wins, then the last. Nothing for none.
+  // The launch of an activity, as a row of the launches. One correlation may stand on several calls
+  // (a profiler restarted within one file, ROCm's doubled rows): the nearest in time wins, then the
+  // last. Nothing for none.
   std::optional<std::size_t> find(std::uint64_t correlation, Ns activity_start) const;
 
  private:

@@ -1,6 +1,8 @@
-// A run of a job as analyses see it: per rank and GPU, what ran when, and what each communication was.
+// A run of a job as analyses see it: per rank and GPU, what ran when, and what each communication
+// was.
 //
-// match/ fills these from recordings; after that nothing here changes. Times are nanoseconds of that recording's clock.
+// match/ fills these from recordings; after that nothing here changes. Times are nanoseconds of
+// that recording's clock.
 #pragma once
 
 #include <array>
@@ -41,16 +43,17 @@ enum class ActivityClass : std::uint8_t { compute, communication, memory };
 // One communication on one rank.
 struct CommOp {
   Interval time;
-  std::size_t source = 0;            // row of the recording's GPU activities (or host ranges): the order in the file
-  StreamId stream;                   // none for host intervals
+  std::size_t source =
+      0;            // row of the recording's GPU activities (or host ranges): the order in the file
+  StreamId stream;  // none for host intervals
   StringId name;
   StringId dtype;
   Op op = Op::unknown;
   Evidence evidence = Evidence::kernel_name;
-  bool name_may_lie = false;         // `op` comes from a name that need not tell what ran
-  std::int32_t group = -1;           // index into RankTimeline::groups; -1 is unknown
-  std::int64_t group_size = 0;       // 0 is unknown
-  std::optional<std::int64_t> bytes; // nccl-tests size; nothing where unknown
+  bool name_may_lie = false;          // `op` comes from a name that need not tell what ran
+  std::int32_t group = -1;            // index into RankTimeline::groups; -1 is unknown
+  std::int64_t group_size = 0;        // 0 is unknown
+  std::optional<std::int64_t> bytes;  // nccl-tests size; nothing where unknown
 };
 
 // What one communication cost inside a window (docs/numbers.md).
@@ -71,8 +74,8 @@ struct Breakdown {
   Ns exposed_comm = 0;
   Ns memory_only = 0;
   Ns idle = 0;
-  Ns comm_busy = 0;           // sum over communications of their time in the window
-  Ns whole_event_overlap = 0; // the tutorial's approximation: whole events that meet any compute
+  Ns comm_busy = 0;            // sum over communications of their time in the window
+  Ns whole_event_overlap = 0;  // the tutorial's approximation: whole events that meet any compute
   std::int64_t gpu_events = 0;
   std::int64_t comm_events = 0;
 };
@@ -89,34 +92,35 @@ struct DeviceTimeline {
   std::vector<CommOp> comm;            // by start, then stream, then order in the file
   IntervalSet compute;
   IntervalSet memory;
-  std::vector<Interval> activities;    // of every class, for counting events in windows
-  Interval extent;                     // first start to last end
-  std::vector<std::pair<std::int64_t, Interval>> steps;  // windows of the steps: number, window; they tile
+  std::vector<Interval> activities;  // of every class, for counting events in windows
+  Interval extent;                   // first start to last end
+  std::vector<std::pair<std::int64_t, Interval>>
+      steps;  // windows of the steps: number, window; they tile
 
-  Breakdown breakdown;                 // of the chosen window
-  std::vector<Exposure> exposures;     // in the chosen window, by communication
+  Breakdown breakdown;              // of the chosen window
+  std::vector<Exposure> exposures;  // in the chosen window, by communication
   std::vector<StepFigures> step_figures;
 };
 
 struct RankTimeline {
   std::int64_t rank = 0;
-  int run = 0;                         // 0, 1, ... where one rank was recorded more than once
-  std::string host;                    // empty is unknown
+  int run = 0;       // 0, 1, ... where one rank was recorded more than once
+  std::string host;  // empty is unknown
   Recording recording;
   std::vector<GroupIdentity> groups;
-  std::vector<ActivityClass> classes;  // by GPU activity
-  std::vector<DeviceTimeline> devices; // sorted by device
+  std::vector<ActivityClass> classes;   // by GPU activity
+  std::vector<DeviceTimeline> devices;  // sorted by device
   std::array<std::int64_t, kEvidenceCount> evidence{};
-  Notes notes;                         // of matching and windows; the reader's are in `recording`
+  Notes notes;  // of matching and windows; the reader's are in `recording`
 };
 
 enum class WindowChoice : std::uint8_t { gpu, steps };
 
 struct Job {
-  std::vector<RankTimeline> ranks;     // by rank, then run
-  std::int64_t world_size = 0;         // 0 is unknown
+  std::vector<RankTimeline> ranks;  // by rank, then run
+  std::int64_t world_size = 0;      // 0 is unknown
   std::vector<std::int64_t> missing_ranks;
-  std::string hosts_from;              // how host names were found; empty where they were not
+  std::string hosts_from;  // how host names were found; empty where they were not
   WindowChoice window = WindowChoice::gpu;
   Notes notes;
 };

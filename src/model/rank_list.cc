@@ -24,13 +24,16 @@ std::string format(std::span<const Number> ranks) {
 }
 
 [[noreturn]] void refuse(std::string_view part, std::string_view option) {
-  throw Error(ErrorKind::usage, std::string(option) + ": \"" + std::string(part) + "\" is no number or range; write 3, 0-7 or 2..5, several with commas");
+  throw Error(ErrorKind::usage,
+              std::string(option) + ": \"" + std::string(part) +
+                  "\" is no number or range; write 3, 0-7 or 2..5, several with commas");
 }
 
 std::int64_t parse_number(std::string_view text, std::string_view part, std::string_view option) {
   std::int64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0) refuse(part, option);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() || value < 0)
+    refuse(part, option);
   return value;
 }
 
@@ -39,7 +42,9 @@ void append_range(std::string_view part, std::string_view option, std::vector<st
   const std::size_t split = dots != std::string_view::npos ? dots : part.find('-');
   const std::size_t width = dots != std::string_view::npos ? 2 : 1;
   const std::int64_t first = parse_number(part.substr(0, split), part, option);
-  const std::int64_t last = split == std::string_view::npos ? first : parse_number(part.substr(split + width), part, option);
+  const std::int64_t last = split == std::string_view::npos
+                                ? first
+                                : parse_number(part.substr(split + width), part, option);
   if (last < first || last - first >= kMostRanks) refuse(part, option);
   for (std::int64_t value = first; value <= last; ++value) out.push_back(value);
 }

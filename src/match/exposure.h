@@ -1,0 +1,19 @@
+// What communication costs inside a window: the five buckets, and each communication's share.
+#pragma once
+
+#include <vector>
+
+#include "model/job.h"
+
+namespace commlens {
+
+struct WindowFigures {
+  Breakdown breakdown;
+  std::vector<Exposure> exposures;  // by communication, as DeviceTimeline::comm
+};
+
+// The figures of one window of one device. Invariants: the buckets sum to the window; hidden +
+// exposed of an event is its busy time; the exclusive shares sum to the exposed communication.
+WindowFigures window_figures(const DeviceTimeline& device, Interval window);
+
+}  // namespace commlens

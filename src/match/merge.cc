@@ -1,0 +1,168 @@
+#include "match/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+namespace commlens {
+namespace {
+
+// Ids of the piece's tables in the whole's.
+class Translation {
+ public:
+  Translation(Recording& whole, const Recording& piece) : whole_(whole), piece_(piece) {
+    translate(piece.streams, whole.streams, streams_);
+    translate(piece.threads, whole.threads, threads_);
+    for (const CollectiveMeta& meta : piece.metas) {
+      whole.metas.push_back(meta);
+      CollectiveMeta& copy = whole.metas.back();
+      for (StringId* id : {&copy.collective, &copy.dtype, &copy.group_name, &copy.group_description,
+                           &copy.group_ranks})
+        *id = string(*id);
+      metas_.push_back(MetaId::from(whole.metas.size() - 1));
+    }
+  }
+
+  StringId string(StringId id) const {
+    return id.valid() ? whole_.strings.intern(piece_.strings.get(id)) : id;
+  }
+  StreamId stream(StreamId id) const { return StreamId::from(streams_[id.index()]); }
+  ThreadId thread(ThreadId id) const { return ThreadId::from(threads_[id.index()]); }
+  MetaId meta(MetaId id) const { return id.valid() ? metas_[id.index()] : id; }
+
+ private:
+  template <class Row>
+  static void translate(const std::vector<Row>& from, std::vector<Row>& to,
+                        std::vector<std::size_t>& ids) {
+    for (const Row& row : from) {
+      auto found = std::find(to.begin(), to.end(), row);
+      if (found == to.end()) found = to.insert(to.end(), row);
+      ids.push_back(static_cast<std::size_t>(found - to.begin()));
+    }
+  }
+
+  Recording& whole_;
+  const Recording& piece_;
+  std::vector<std::size_t> streams_;
+  std::vector<std::size_t> threads_;
+  std::vector<MetaId> metas_;
+};
+
+using ActivityKey = std::tuple<Ns, Ns, std::uint32_t, std::uint32_t, std::uint64_t>;
+
+ActivityKey key_of(const GpuActivities& gpu, std::size_t i) {
+  return {gpu.start[i], gpu.end[i], gpu.stream[i].value, gpu.name[i].value, gpu.correlation[i]};
+}
+
+void merge_activities(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+  std::map<ActivityKey, std::int64_t> present;
+  for (std::size_t i = 0; i < whole.gpu.size(); ++i) ++present[key_of(whole.gpu, i)];
+  GpuActivities& gpu = whole.gpu;
+  for (std::size_t i = 0; i < piece.gpu.size(); ++i) {
+    const StreamId stream = to.stream(piece.gpu.stream[i]);
+    const StringId name = to.string(piece.gpu.name[i]);
+    const ActivityKey key{piece.gpu.start[i] + shift, piece.gpu.end[i] + shift, stream.value,
+                          name.value, piece.gpu.correlation[i]};
+    if (const auto found = present.find(key); found != present.end() && found->second > 0) {
+      --found->second;
+      whole.notes.add(Note::duplicate_events,
+                      piece.path + ": " + std::string(whole.strings.get(name)));
+      continue;
+    }
+    gpu.start.push_back(piece.gpu.start[i] + shift);
+    gpu.end.push_back(piece.gpu.end[i] + shift);
+    gpu.correlation.push_back(piece.gpu.correlation[i]);
+    gpu.external_id.push_back(piece.gpu.external_id[i]);
+    gpu.name.push_back(name);
+    gpu.stream.push_back(stream);
+    gpu.meta.push_back(to.meta(piece.gpu.meta[i]));
+    gpu.kind.push_back(piece.gpu.kind[i]);
+  }
+}
+
+void merge_host(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+  for (std::size_t i = 0; i < piece.launches.size(); ++i) {
+    whole.launches.correlation.push_back(piece.launches.correlation[i]);
+    whole.launches.start.push_back(piece.launches.start[i] + shift);
+    whole.launches.thread.push_back(to.thread(piece.launches.thread[i]));
+  }
+  for (HostRange range : piece.host_ranges) {
+    range.start += shift;
+    range.end += shift;
+    range.thread = to.thread(range.thread);
+    range.name = to.string(range.name);
+    range.backend = to.string(range.backend);
+    range.meta = to.meta(range.meta);
+    whole.host_ranges.push_back(range);
+  }
+  std::vector<Interval> compute(whole.host_compute.parts().begin(),
+                                whole.host_compute.parts().end());
+  for (const Interval part : piece.host_compute.parts())
+    compute.push_back({part.start + shift, part.end + shift});
+  whole.host_compute = IntervalSet(std::move(compute));
+}
+
+Interval hull(Interval a, Interval b) {
+  return {std::min(a.start, b.start), std::max(a.end, b.end)};
+}
+
+void merge_steps(Recording& whole, const Recording& piece, Ns shift) {
+  std::map<std::int64_t, StepRange> steps;
+  for (const StepRange& step : whole.steps) steps[step.number] = step;
+  for (StepRange step : piece.steps) {
+    step.host = {step.host.start + shift, step.host.end + shift};
+    if (step.gpu_annotation)
+      step.gpu_annotation =
+          Interval{step.gpu_annotation->start + shift, step.gpu_annotation->end + shift};
+    const auto [found, inserted] = steps.try_emplace(step.number, step);
+    if (inserted) continue;
+    StepRange& merged = found->second;
+    if (merged.host.length() == 0) {
+      merged.host = step.host;
+    } else if (step.host.length() > 0) {
+      merged.host = hull(merged.host, step.host);
+    }
+    if (!merged.gpu_annotation) {
+      merged.gpu_annotation = step.gpu_annotation;
+    } else if (step.gpu_annotation) {
+      merged.gpu_annotation = hull(*merged.gpu_annotation, *step.gpu_annotation);
+    }
+  }
+  whole.steps.clear();
+  for (const auto& [number, step] : steps) whole.steps.push_back(step);
+}
+
+}  // namespace
+
+Interval recorded_extent(const Recording& recording) {
+  std::optional<Interval> extent;
+  const auto cover = [&extent](Interval part) { extent = extent ? hull(*extent, part) : part; };
+  for (std::size_t i = 0; i < recording.gpu.size(); ++i) cover(recording.gpu.interval(i));
+  for (const Ns start : recording.launches.start) cover({start, start});
+  for (const HostRange& range : recording.host_ranges) cover({range.start, range.end});
+  for (const StepRange& step : recording.steps) {
+    if (step.host.length() > 0) cover(step.host);
+  }
+  return extent.value_or(Interval{});
+}
+
+void merge_recording(Recording& whole, const Recording& piece) {
+  const Ns shift = piece.clock_base - whole.clock_base;
+  const Translation to(whole, piece);
+  merge_activities(whole, piece, to, shift);
+  merge_host(whole, piece, to, shift);
+  merge_steps(whole, piece, shift);
+  whole.stored_bytes += piece.stored_bytes;
+  whole.events += piece.events;
+  whole.notes.merge(piece.notes);
+  whole.notes.add(Note::merged_files, piece.path);
+  if (whole.process == kUnknown) whole.process = piece.process;
+  if (whole.host.empty()) whole.host = piece.host;
+  if (whole.backend.empty()) whole.backend = piece.backend;
+  if (whole.nccl_version.empty()) whole.nccl_version = piece.nccl_version;
+  if (whole.groups.empty()) whole.groups = piece.groups;
+  whole.world_size = std::max(whole.world_size, piece.world_size);
+}
+
+}  // namespace commlens
