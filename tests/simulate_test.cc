@@ -162,7 +162,7 @@ TEST(Simulate, ExchangesWhatTheBusiestExpertGets) {
   const Collective& dispatch = job.collectives[0];
   EXPECT_EQ(dispatch.op, Op::all_to_all);
   EXPECT_EQ(dispatch.transfer, 20'000);
-  EXPECT_EQ(dispatch.members[0].in_rows, (std::vector<std::int64_t>{1000, 1000}));
+  EXPECT_EQ(rows_sent(dispatch, 0), (std::vector<std::int64_t>{1000, 1000}));
   EXPECT_EQ(dispatch.members[0].in_elements, 1'000'000);
 }
 
@@ -212,6 +212,8 @@ TEST(Simulate, RefusesImpossibleJobsInOneSentence) {
   EXPECT_NE(message({.noise = std::nan("")}), "");
   EXPECT_NE(message({.intra = {.gbs = 0.0}}), "");
   EXPECT_NE(message({.layer_bytes = 1'000'000'000, .bucket_bytes = 2}), "");
+  EXPECT_NE(message({.dp = 4096, .layers = 10'000, .steps = 100'000}).find("4915200000000 passes"),
+            std::string::npos);
 }
 
 TEST(Simulate, FindsProgramsThatBlockEachOther) {
@@ -372,6 +374,28 @@ TEST(SimulateProperties, HoldForRandomJobs) {
     EXPECT_EQ(slow.compute_only, truth.ranks[0].steps[0].buckets.compute_only);
     if (HasFailure()) return;
   }
+}
+
+// The largest values that are allowed, under the sanitizers of the asan preset.
+TEST(SimulateProperties, TheLargestValuesFit) {
+  JobSpec spec{
+      .dp = 2, .tp = 2, .pp = 2, .ranks_per_host = 1, .layers = 2, .steps = 2, .microbatches = 2};
+  spec.moe = true;
+  spec.top_k = 64;
+  spec.hidden = 1;
+  spec.layer_bytes = 100'000'000'000;
+  spec.activation_bytes = 10'000'000'000;
+  spec.bucket_bytes = 1'000'000'000;
+  for (Ns* time :
+       {&spec.layer_forward_ns, &spec.embedding_ns, &spec.loss_ns, &spec.optimizer_ns,
+        &spec.launch_latency_ns, &spec.kernel_gap_ns, &spec.event_latency_ns, &spec.launch_ns,
+        &spec.event_call_ns, &spec.range_ns, &spec.input_ns, &spec.inter.alpha_ns}) {
+    *time = 10'000'000'000;
+  }
+  spec.inter.gbs = 0.1;
+  spec.noise = spec.moe_imbalance = 0.5;
+  const Truth truth = find_truth(simulate(spec));
+  for (const RankTruth& rank : truth.ranks) expect_sound_windows(rank);
 }
 
 std::string text_of(const JobSpec& spec, int rank) {

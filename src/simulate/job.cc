@@ -25,8 +25,10 @@ void real_in_range(std::string_view name, double value, double low, double high)
   refuse(fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
 }
 
-constexpr std::int64_t kMaxBytes = 1'000'000'000'000;
-constexpr Ns kMaxNs = 60'000'000'000;
+// So that the times and bytes of the largest job still fit 64 bits.
+constexpr std::int64_t kMaxBytes = 100'000'000'000;
+constexpr std::int64_t kMaxActivationBytes = 10'000'000'000;
+constexpr Ns kMaxNs = 10'000'000'000;
 
 void validate_layout(const JobSpec& job) {
   in_range("dp", job.dp, 1, kMaxRanks);
@@ -62,19 +64,31 @@ void validate_work(const JobSpec& job) {
 
 void validate_link(std::string_view name, const Link& link) {
   in_range(fmt::format("{} alpha in ns", name), link.alpha_ns, 0, kMaxNs);
-  real_in_range(fmt::format("{} bandwidth in GB/s", name), link.gbs, 0.001, 1e6);
+  real_in_range(fmt::format("{} bandwidth in GB/s", name), link.gbs, 0.1, 1e6);
 }
 
 void validate_sizes(const JobSpec& job) {
   in_range("layer bytes", job.layer_bytes, 2, kMaxBytes);
-  in_range("activation bytes", job.activation_bytes, 2, kMaxBytes);
+  in_range("activation bytes", job.activation_bytes, 2, kMaxActivationBytes);
   in_range("bucket bytes", job.bucket_bytes, 2, kMaxBytes);
   in_range("hidden", job.hidden, 1, kMillion);
-  // A layer cut into buckets of a few bytes would be millions of collectives.
-  if (job.layer_bytes / job.bucket_bytes > 10'000) {
-    refuse(fmt::format("buckets of {} bytes cut a layer of {} into too many pieces",
-                       job.bucket_bytes, job.layer_bytes));
-  }
+}
+
+// Every pass of a layer on a rank costs about 20 kB of memory and 40 kB of trace: refuse before
+// that is all there is.
+void validate_volume(const JobSpec& job) {
+  constexpr std::int64_t kMaxPasses = 250'000;
+  constexpr double kPassesOfBucket = 0.1;  // a bucket costs a tenth of a pass
+  // In floating point: the product of the largest values does not fit 64 bits.
+  const double layers = 1.0 * job.dp * job.tp * job.layers * job.steps;
+  const double buckets = static_cast<double>(job.layer_bytes / job.bucket_bytes);
+  const double passes = layers * (job.microbatches + (job.fsdp ? 0.0 : buckets * kPassesOfBucket));
+  if (passes <= static_cast<double>(kMaxPasses)) return;
+  refuse(
+      fmt::format("this job is about {:.0f} passes through a layer over all ranks and steps, but "
+                  "at most {} can be "
+                  "simulated; take fewer steps, layers, microbatches or ranks, or larger buckets",
+                  passes, kMaxPasses));
 }
 
 void validate_times(const JobSpec& job) {
@@ -97,6 +111,7 @@ void JobSpec::validate() const {
   validate_layout(*this);
   validate_work(*this);
   validate_sizes(*this);
+  validate_volume(*this);
   validate_times(*this);
   validate_link("intra-host", intra);
   validate_link("inter-host", inter);

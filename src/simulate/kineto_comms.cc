@@ -39,8 +39,8 @@ void write_data(KinetoText& text, const CommsRecord& record) {
   text.arg("In msg nelems", member.in_elements);
   text.arg("Out msg nelems", member.out_elements);
   text.arg("dtype", "BFloat16");
-  text.arg("In split size", list_text(member.in_rows));
-  text.arg("Out split size", list_text(member.out_rows));
+  text.arg("In split size", list_text(rows_sent(record.collective, record.index)));
+  text.arg("Out split size", list_text(rows_received(record.collective, record.index)));
   if (!record.collective.point_to_point) return;
   const bool sends = member.op == Op::send;
   text.arg("Src Rank", sends ? member.rank : other_rank(record));

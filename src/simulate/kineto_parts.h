@@ -14,6 +14,7 @@ struct CommsRecord {
   const SimulatedJob& job;
   const Collective& collective;
   const Member& member;
+  std::size_t index;  // of the member
 };
 // Those of the kernel.
 void write_kernel_comms(KinetoText& text, const CommsRecord& record, bool with_seq);

@@ -81,7 +81,8 @@ class RankWriter {
   }
   CommsRecord comms(int collective, int member) const {
     const Collective& whole = job_.collectives[static_cast<std::size_t>(collective)];
-    return {job_, whole, whole.members[static_cast<std::size_t>(member)]};
+    const auto index = static_cast<std::size_t>(member);
+    return {job_, whole, whole.members[index], index};
   }
   const RuntimeCall& call(int index) const { return trace_.calls[static_cast<std::size_t>(index)]; }
   const std::string& name(int index) const { return job_.names[static_cast<std::size_t>(index)]; }

@@ -55,9 +55,7 @@ struct Member {
       0;  // what the rank itself counts: collectives of a group, or its point-to-point calls
   std::int64_t in_elements = 0;  // as PyTorch records them
   std::int64_t out_elements = 0;
-  std::vector<std::int64_t> in_rows{};   // all-to-all: rows sent to each member; else empty
-  std::vector<std::int64_t> out_rows{};  // and received from each
-  Ns late_exit = 0;                      // how long after the others this member leaves
+  Ns late_exit = 0;  // how long after the others this member leaves
 };
 
 // One communication: an operation of all members of a group, or a send with its receive.
@@ -67,10 +65,19 @@ struct Collective {
   std::int64_t seq = 0;  // n-th of its group, or of its (source, destination); from 1
   bool point_to_point = false;
   std::vector<Member> members{};  // in the order of the group; a pair: source, destination
-  Ns transfer = 0;                // from the last entry to the exits
+  // All-to-all: what each member's experts get from every member (or give back to it); the whole
+  // matrix would be the square of it, and groups can have thousands of members. Else empty.
+  std::vector<std::int64_t> expert_rows{};
+  bool to_experts = false;
+  Ns transfer = 0;  // from the last entry to the exits
 };
 
 inline constexpr std::int64_t kElementBytes = 2;  // everything is BFloat16
+
+// Rows that a member of an all-to-all sends to each member, and receives from each. Empty for any
+// other operation.
+std::vector<std::int64_t> rows_sent(const Collective& collective, std::size_t member);
+std::vector<std::int64_t> rows_received(const Collective& collective, std::size_t member);
 
 // The nccl-tests size of a member's message.
 std::int64_t message_bytes_of(const Member& member);

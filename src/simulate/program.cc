@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "base/error.h"
 
 namespace commlens::simulate {
@@ -157,16 +159,20 @@ Pending ProgramWriter::communicate(Op op, GroupKind kind, int stream, std::int64
   return launch(collective, own, stream);
 }
 
-Pending ProgramWriter::exchange(std::vector<std::int64_t> in_rows,
-                                std::vector<std::int64_t> out_rows) {
-  std::int64_t in = 0;
-  std::int64_t out = 0;
-  for (const std::int64_t rows : in_rows) in += rows * plan_.spec.hidden;
-  for (const std::int64_t rows : out_rows) out += rows * plan_.spec.hidden;
-  const Pending pending = communicate(Op::all_to_all, GroupKind::expert, kExpertStream, in, out);
-  Member& member = join(pending.collective, static_cast<std::size_t>(pending.member));
-  member.in_rows = std::move(in_rows);
-  member.out_rows = std::move(out_rows);
+Pending ProgramWriter::exchange(const std::vector<std::int64_t>& expert_rows, bool to_experts) {
+  const auto members = static_cast<std::int64_t>(expert_rows.size());
+  const auto own = static_cast<std::size_t>(place_.replica % plan_.spec.expert_group());
+  const std::int64_t routed =
+      std::accumulate(expert_rows.begin(), expert_rows.end(), std::int64_t{0});
+  const std::int64_t of_tokens = routed * plan_.spec.hidden;
+  const std::int64_t of_experts = expert_rows[own] * members * plan_.spec.hidden;
+  const Pending pending =
+      to_experts
+          ? communicate(Op::all_to_all, GroupKind::expert, kExpertStream, of_tokens, of_experts)
+          : communicate(Op::all_to_all, GroupKind::expert, kExpertStream, of_experts, of_tokens);
+  Collective& collective = plan_.collectives[static_cast<std::size_t>(pending.collective)];
+  collective.expert_rows = expert_rows;
+  collective.to_experts = to_experts;
   return pending;
 }
 

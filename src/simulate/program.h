@@ -11,11 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "simulate/plan.h"
@@ -34,6 +36,14 @@ inline constexpr int kRecvPreviousStream = 36;
 inline constexpr int kSendPreviousStream = 40;
 inline constexpr int kRecvNextStream = 44;
 
+// Lets names be looked up without making a string.
+struct NameHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>{}(text);
+  }
+};
+
 // The names and communications that all ranks' programs share.
 class SharedParts {
  public:
@@ -47,7 +57,7 @@ class SharedParts {
 
  private:
   Plan& plan_;
-  std::map<std::string, int, std::less<>> names_;
+  std::unordered_map<std::string, int, NameHash, std::equal_to<>> names_;
   std::map<std::tuple<int, int, int>, std::vector<int>> collectives_;
 };
 
@@ -73,8 +83,9 @@ class ProgramWriter {
 
   // Issues the next operation of `group`; elements as PyTorch records them.
   Pending communicate(Op op, GroupKind kind, int stream, std::int64_t in, std::int64_t out);
-  // All-to-all of rows to and from each member of the expert group.
-  Pending exchange(std::vector<std::int64_t> in_rows, std::vector<std::int64_t> out_rows);
+  // All-to-all in the expert group: each member's experts get (or give back) these rows from (to)
+  // every member.
+  Pending exchange(const std::vector<std::int64_t>& expert_rows, bool to_experts);
   Pending send(int peer, int stream, std::int64_t elements);
   Pending receive(int peer, int stream, std::int64_t elements);
   // Later work on the compute stream starts after it.

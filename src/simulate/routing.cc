@@ -25,8 +25,10 @@ std::uint64_t index_of(const RoutingKey& key) {
 Ns Routing::share_of_work(int member, Ns time) const {
   const std::int64_t total = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   const auto members = static_cast<std::int64_t>(rows.size());
-  // Millionths first: time * rows * members would not fit.
-  const std::int64_t ppm = rows[static_cast<std::size_t>(member)] * members * kMillion / total;
+  // In millionths, and of at most 1e9 rows, as the products would not fit.
+  const std::int64_t scale = total / 1'000'000'000 + 1;
+  const std::int64_t ppm =
+      rows[static_cast<std::size_t>(member)] / scale * members * kMillion / (total / scale);
   return time / 1000 * ppm / 1000 + time % 1000 * ppm / kMillion;
 }
 

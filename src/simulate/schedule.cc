@@ -122,10 +122,7 @@ Routing RankSchedule::routing(int layer, int microbatch) const {
 }
 
 void RankSchedule::exchange_tokens(const Routing& routing, bool to_experts) {
-  const int own = place_.replica % spec_.expert_group();
-  std::vector<std::int64_t> mine(routing.rows.size(), routing.rows[static_cast<std::size_t>(own)]);
-  out_.wait(to_experts ? out_.exchange(routing.rows, std::move(mine))
-                       : out_.exchange(std::move(mine), routing.rows));
+  out_.wait(out_.exchange(routing.rows, to_experts));
 }
 
 void RankSchedule::forward_mlp(int layer, int microbatch) {

@@ -16,17 +16,24 @@ Ns bytes_time(std::int64_t bytes, double gbs) {
   return whole * 1'000'000 + (rest * 1'000'000 + kilobytes_per_second - 1) / kilobytes_per_second;
 }
 
-// The busiest rank's bytes to or from others: what bounds an all-to-all.
-std::int64_t all_to_all_bytes(const Collective& collective, std::int64_t row_bytes) {
+// The busiest rank's bytes to or from others: what bounds an all-to-all. Both directions of the
+// exchange are alike.
+std::int64_t all_to_all_bytes(const std::vector<std::int64_t>& expert_rows,
+                              std::int64_t row_bytes) {
+  const std::int64_t routed =
+      std::accumulate(expert_rows.begin(), expert_rows.end(), std::int64_t{0});
+  const auto others = static_cast<std::int64_t>(expert_rows.size()) - 1;
   std::int64_t most = 0;
-  for (std::size_t own = 0; own < collective.members.size(); ++own) {
-    const Member& member = collective.members[own];
-    const auto others = [own](const std::vector<std::int64_t>& rows) {
-      return std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) - rows[own];
-    };
-    most = std::max({most, others(member.in_rows), others(member.out_rows)});
-  }
+  for (const std::int64_t rows : expert_rows) most = std::max({most, routed - rows, rows * others});
   return most * row_bytes;
+}
+
+// What a member has for or from each, seen from its own experts or from its own tokens.
+std::vector<std::int64_t> rows_of(const Collective& collective, std::size_t member,
+                                  bool as_expert) {
+  const std::vector<std::int64_t>& rows = collective.expert_rows;
+  if (rows.empty() || !as_expert) return rows;
+  return std::vector<std::int64_t>(rows.size(), rows[member]);
 }
 
 // The bytes that pass through the busiest link.
@@ -38,7 +45,8 @@ std::int64_t wire_bytes(const JobSpec& spec, const Collective& collective) {
     case Op::all_reduce: return 2 * (ranks - 1) * chunk;
     case Op::all_gather:
     case Op::reduce_scatter: return (ranks - 1) * chunk;
-    case Op::all_to_all: return all_to_all_bytes(collective, spec.hidden * kElementBytes);
+    case Op::all_to_all:
+      return all_to_all_bytes(collective.expert_rows, spec.hidden * kElementBytes);
     default: return bytes;
   }
 }
@@ -53,6 +61,14 @@ bool crosses_hosts(const Layout& layout, const Collective& collective) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> rows_sent(const Collective& collective, std::size_t member) {
+  return rows_of(collective, member, !collective.to_experts);
+}
+
+std::vector<std::int64_t> rows_received(const Collective& collective, std::size_t member) {
+  return rows_of(collective, member, collective.to_experts);
+}
 
 std::int64_t message_bytes_of(const Member& member) {
   return std::max(member.in_elements, member.out_elements) * kElementBytes;
