@@ -459,6 +459,22 @@ TEST(SimulateFiles, RefusesAFolderThatCannotBe) {
   EXPECT_FALSE(std::filesystem::exists(testing::TempDir() + "never"));
 }
 
+TEST(SimulateFiles, RefusesAFolderWithRanksOfALargerRun) {
+  const std::string folder = testing::TempDir() + "commlens_simulate_again";
+  std::filesystem::remove_all(folder);
+  const JobSpec larger{.dp = 3, .layers = 1, .steps = 1};
+  write_run(larger, folder);
+  write_run(larger, folder);
+  try {
+    write_run({.dp = 2, .layers = 1, .steps = 1}, folder);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(),
+              folder + ": holds rank-2.json of another, larger run; name an empty folder");
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST(SimulateFiles, ApplyARanksClock) {
   SimulatedJob job = simulate({.layers = 1, .steps = 1});
   Sink before;

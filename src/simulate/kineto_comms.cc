@@ -27,7 +27,6 @@ int other_rank(const CommsRecord& record) {
 
 void write_group(KinetoText& text, const CommsRecord& record) {
   const Group& group = group_of(record);
-  text.arg("Group size", static_cast<std::int64_t>(group.ranks.size()));
   text.arg("Process Group Name", group.name);
   text.arg("Process Group Description", group.description);
   text.arg("Process Group Ranks", list_text(group.ranks));
@@ -38,6 +37,7 @@ void write_data(KinetoText& text, const CommsRecord& record) {
   text.arg("Collective name", op_words(member.op).collective);
   text.arg("In msg nelems", member.in_elements);
   text.arg("Out msg nelems", member.out_elements);
+  text.arg("Group size", static_cast<std::int64_t>(group_of(record).ranks.size()));
   text.arg("dtype", "BFloat16");
   text.arg("In split size", list_text(rows_sent(record.collective, record.index)));
   text.arg("Out split size", list_text(rows_received(record.collective, record.index)));
@@ -93,6 +93,7 @@ void write_wait_comms(KinetoText& text, const CommsRecord& record) {
   text.arg("Collective name", "wait");
   text.arg("In msg nelems", 0);
   text.arg("Out msg nelems", 0);
+  text.arg("Group size", static_cast<std::int64_t>(group_of(record).ranks.size()));
   text.arg("dtype", "Byte");
   text.arg("In split size", "[]");
   text.arg("Out split size", "[]");

@@ -1,20 +1,50 @@
 #include "simulate/write_run.h"
 
+#include <charconv>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
 #include "simulate/truth.h"
 
 namespace commlens::simulate {
+namespace {
 
-void write_run(const JobSpec& spec, const std::string& folder, const KinetoOptions& options) {
-  spec.validate();
+namespace fs = std::filesystem;
+
+// The rank of a file that this writer could have made; -1: not one of its names.
+int rank_of(std::string_view name) {
+  constexpr std::string_view kPrefix = "rank-";
+  constexpr std::string_view kSuffix = ".json";
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return -1;
+  const std::string_view digits =
+      name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  int rank = -1;
+  const char* last = digits.data() + digits.size();
+  const auto [end, failure] = std::from_chars(digits.data(), last, rank);
+  return failure == std::errc() && end == last ? rank : -1;
+}
+
+void make_folder(const std::string& folder, int world) {
   std::error_code failure;
-  std::filesystem::create_directories(folder, failure);
+  fs::create_directories(folder, failure);
   if (failure) {
     throw Error(ErrorKind::usage, folder + ": cannot be made a folder: " + failure.message());
   }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (rank_of(name) < world) continue;
+    throw Error(ErrorKind::usage,
+                folder + ": holds " + name + " of another, larger run; name an empty folder");
+  }
+}
+
+}  // namespace
+
+void write_run(const JobSpec& spec, const std::string& folder, const KinetoOptions& options) {
+  spec.validate();
+  make_folder(folder, spec.world());
   const SimulatedJob job = simulate(spec);
   for (int rank = 0; rank < spec.world(); ++rank) {
     Sink sink(folder + "/rank-" + std::to_string(rank) + ".json");
