@@ -1,9 +1,11 @@
-// What a GPU kernel's name says about communication: names of NCCL, RCCL and the other libraries that move data.
+// What a GPU kernel's name says about communication: names of NCCL, RCCL and the other libraries
+// that move data.
 //
-// A name is the weakest evidence: fused kernels show the first task's collective, RCCL's and old NCCL's generic
-// kernels show nothing. So the answer carries how far it can be trusted.
+// A name is the weakest evidence: fused kernels show the first task's collective, RCCL's and old
+// NCCL's generic kernels show nothing. So the answer carries how far it can be trusted.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +19,22 @@ enum class NameClass : std::uint8_t { compute, communication };
 
 struct NameVerdict {
   NameClass kind = NameClass::compute;
-  Op op = Op::unknown;           // meaningful for communication
-  bool op_may_lie = false;       // look for better evidence: the op is unknown, or the kernel need not do what is named
-  std::string_view library;      // "NCCL", "NCCL symmetric", "RCCL", "MSCCL", "DeepEP", ...; static; empty for compute
-  std::string_view dtype;        // element type of an NCCL reduction, in c10's words; the sign may be lost; else empty
-  bool possible = false;         // compute by the rules, but its name holds a communication word: said to the user
+  Op op = Op::unknown;  // meaningful for communication
+  // Look for better evidence: the op is unknown, or the kernel need not do what is named.
+  bool op_may_lie = false;
+  // "NCCL", "NCCL symmetric", "RCCL", "NCCL or RCCL", "MSCCL", "DeepEP", ...; static; empty for
+  // compute.
+  std::string_view library;
+  // Element type of an NCCL reduction, in c10's words; static. Its sign may be lost: NCCL runs
+  // signed integers as unsigned. Empty for others.
+  std::string_view dtype;
+  // Compute by the rules, but its name holds a word of communication: said to the user.
+  bool possible = false;
 };
 
 // One rule of the user's (`--rules FILE`).
 struct NameRule {
-  std::string pattern;           // a glob over the demangled name without arguments: `*` and `?`
+  std::string pattern;  // a glob over the stripped name: `*` any text, `?` one byte
   NameClass kind = NameClass::communication;
   Op op = Op::unknown;
 };
@@ -36,9 +44,10 @@ struct NameRule {
 // Throws Error(usage) with the line for what is not understood. `file` is only named in messages.
 std::vector<NameRule> parse_name_rules(std::string_view text, std::string_view file);
 
-// The name as rules see it: demangled if mangled, without the return type, template arguments, the argument list and
-// the suffix of a clone. Linear in the name, whatever it holds.
-// "void <unnamed>::one_shot_all_reduce_kernel<float, 8>(float*)" -> "(anonymous namespace)::one_shot_all_reduce_kernel".
+// The name as rules see it: demangled if mangled, without the return type, template arguments, the
+// argument list and the suffix of a clone. Linear in the name, whatever it holds.
+//   "void <unnamed>::one_shot_all_reduce_kernel<float, 8>(float*)"
+//   "(anonymous namespace)::one_shot_all_reduce_kernel"
 std::string stripped_kernel_name(std::string_view name);
 
 // The verdict by the built-in rules. `name` is as the trace has it.

@@ -19,13 +19,13 @@ enum class Op : std::uint8_t {
   scatter,
   send,
   recv,
-  send_recv,   // a kernel that sends and receives (grouped point-to-point), or point-to-point of unknown direction
+  send_recv,  // both in one kernel (grouped), or point-to-point of unknown direction
   barrier,
-  moe_dispatch,  // mixture-of-experts exchange by a library of its own (DeepEP and the like): an all-to-all-v
+  moe_dispatch,  // mixture-of-experts all-to-all-v by a library of its own (DeepEP and its like)
   moe_combine,
-  put_get,     // one-sided copies (NVSHMEM)
-  copy,        // a memory copy that moves a collective's data
-  unknown,     // surely communication, but which is not known (RCCL's generic kernel)
+  put_get,  // one-sided copies (NVSHMEM)
+  copy,     // a memory copy that moves a collective's data
+  unknown,  // surely communication, but which is not known (RCCL's generic kernel)
 };
 inline constexpr int kOpCount = static_cast<int>(Op::unknown) + 1;
 
@@ -33,15 +33,16 @@ inline constexpr int kOpCount = static_cast<int>(Op::unknown) + 1;
 std::string_view op_name(Op op);
 std::optional<Op> op_from_name(std::string_view name);
 
-// The op behind a name that PyTorch writes, in any of its spellings: "Collective name" ("_allgather_base",
-// "all_to_allv", "reduce_scatter_tensor_coalesced"), the ranges' names behind their "nccl:" prefix ("send 0->1",
-// "_all_gather_base", "all_reduce_barrier"), and those of c10d:: operators. Op::unknown for "coalesced", the range of a
-// whole group launch: mostly sends and receives, but any collective can be in it. Nothing for records that are no
-// communication ("wait", "init") and for names that are not known.
+// The op behind a name that PyTorch writes, in any of its spellings: "Collective name"
+// ("_allgather_base", "all_to_allv", "reduce_scatter_tensor_coalesced"), the ranges' names behind
+// their "nccl:" prefix ("send 0->1", "_all_gather_base", "all_reduce_barrier"), c10d:: operators.
+// Op::unknown for "coalesced", the range of a whole group launch: mostly sends and receives, but
+// any collective can be in it. Nothing for records that are no communication ("wait", "init") and
+// for names that are not known.
 std::optional<Op> op_from_collective_name(std::string_view name);
 
 // Element type of a message, by the names that c10 uses ("BFloat16", "Float8_e4m3fn").
-// Bytes of one element; nothing where the type is not known, and then the message's size is not known.
+// Bytes of one element; nothing where the type is not known, and then the message's size is not.
 std::optional<std::int64_t> element_bytes(std::string_view dtype);
 
 }  // namespace commlens
