@@ -1,6 +1,6 @@
 // Every input format on any bytes, whether it would claim them or not: it throws Error or gives a
-// recording that holds together, and the same one however little of the text the head held (but for
-// damaged compression: how much of the text before the damage comes out depends on the reads).
+// recording that holds together, and the same one however little of the text the head held. (Not
+// where the input is damaged: how much is saved around the damage may depend on how it was read.)
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +19,7 @@
 namespace {
 
 using commlens::Format;
+using commlens::Note;
 using commlens::Recording;
 
 // Says which claim failed: abort() alone leaves that to a debugger.
@@ -32,6 +33,10 @@ struct Outcome {
   std::optional<Recording> recording;  // nothing where the format refuses the text
   bool damaged = false;
 };
+
+bool is_damaged(const commlens::Notes& notes) {
+  return notes.count(Note::malformed_event) + notes.count(Note::malformed_metadata) > 0;
+}
 
 Outcome read(const Format& format, std::string_view text, std::size_t head_bytes) {
   auto source = commlens::Source::memory("fuzz", text);
@@ -53,7 +58,8 @@ Outcome read(const Format& format, std::string_view text, std::size_t head_bytes
     require(error.kind() == commlens::ErrorKind::input);
     require(std::string_view(error.what()).find('\n') == std::string_view::npos);
   }
-  outcome.damaged = source.end() == commlens::SourceEnd::corrupt;
+  outcome.damaged = source.end() == commlens::SourceEnd::corrupt ||
+                    (outcome.recording && is_damaged(outcome.recording->notes));
   return outcome;
 }
 
