@@ -51,8 +51,8 @@ struct Instruction {
 struct Member {
   int rank = -1;
   Op op = Op::unknown;  // send and recv differ within one communication
-  std::int64_t seq =
-      0;  // what the rank itself counts: collectives of a group, or its point-to-point calls
+  // What the rank itself counts: collectives of a group, or its point-to-point calls.
+  std::int64_t seq = 0;
   std::int64_t in_elements = 0;  // as PyTorch records them
   std::int64_t out_elements = 0;
   Ns late_exit = 0;  // how long after the others this member leaves
