@@ -43,19 +43,17 @@ struct JobSpec {
   int top_k = 2;               // experts that each token is sent to
 
   // Times on the GPU.
-  Ns layer_forward_ns =
-      1'200'000;              // one layer, one microbatch, no communication; backward is twice that
-  Ns embedding_ns = 60'000;   // first stage, each way
-  Ns loss_ns = 200'000;       // last stage, each way
-  Ns optimizer_ns = 900'000;  // once a step
+  // One layer, one microbatch, no communication; backward is twice that.
+  Ns layer_forward_ns = 1'200'000;
+  Ns embedding_ns = 60'000;      // first stage, each way
+  Ns loss_ns = 200'000;          // last stage, each way
+  Ns optimizer_ns = 900'000;     // once a step
   Ns launch_latency_ns = 2'000;  // from the end of a launch call to the earliest start on the GPU
   Ns kernel_gap_ns = 800;        // between kernels that are queued behind each other on a stream
-  Ns event_latency_ns =
-      1'500;  // from the end of work on one stream to what waits for it on another
+  Ns event_latency_ns = 1'500;   // from the end of work on a stream to what waits on another
 
   // Times on the host thread.
-  Ns launch_ns =
-      4'500;  // a kernel launch or asynchronous copy; three halves of it for a collective
+  Ns launch_ns = 4'500;    // launching a kernel or copy; three halves of it for a collective
   Ns event_call_ns = 900;  // recording an event, making a stream wait for one
   Ns range_ns = 700;       // entering or leaving an operator
   Ns input_ns = 400'000;   // waiting for the next batch of data, each step
