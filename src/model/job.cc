@@ -1,5 +1,7 @@
 #include "model/job.h"
 
+#include "model/rank_list.h"
+
 namespace commlens {
 
 std::string_view evidence_name(Evidence evidence) {
@@ -12,6 +14,13 @@ std::string_view evidence_name(Evidence evidence) {
     case Evidence::host_interval: return "host_interval";
   }
   return "?";
+}
+
+std::string group_label(const GroupIdentity& group, std::int64_t rank) {
+  const bool described = !group.description.empty() && group.description != "undefined";
+  const std::string base = described ? group.description : "group " + group.name;
+  if (!group.ranks.empty()) return base + "[" + format_ranks(group.ranks) + "]";
+  return base + (described && !group.name.empty() ? " " + group.name : "") + "[members unknown, rank " + std::to_string(rank) + "]";
 }
 
 }  // namespace commlens

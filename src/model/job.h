@@ -38,6 +38,10 @@ struct GroupIdentity {
   friend auto operator<=>(const GroupIdentity&, const GroupIdentity&) = default;
 };
 
+// "mesh_tp[0,1]": readable, and different for different groups. Where the members are not known, `rank` (which knows the
+// group) stands for them.
+std::string group_label(const GroupIdentity& group, std::int64_t rank);
+
 enum class ActivityClass : std::uint8_t { compute, communication, memory };
 
 // One communication on one rank.

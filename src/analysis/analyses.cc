@@ -1,0 +1,24 @@
+#include "analysis/analysis.h"
+
+namespace commlens {
+
+// One line an analysis.
+extern const Analysis kBreakdown;
+extern const Analysis kOperations;
+extern const Analysis kGroups;
+extern const Analysis kSizes;
+extern const Analysis kSlices;
+extern const Analysis kEvidenceCounts;
+
+namespace {
+
+constexpr const Analysis* kAnalyses[] = {&kBreakdown, &kOperations, &kGroups, &kSizes, &kSlices, &kEvidenceCounts};
+
+constexpr std::string_view kAbsentParts[] = {"collectives", "clocks", "waits", "stragglers", "critical_path", "ledger", "findings"};
+
+}  // namespace
+
+std::span<const Analysis* const> analyses() { return kAnalyses; }
+std::span<const std::string_view> parts_without_analysis() { return kAbsentParts; }
+
+}  // namespace commlens

@@ -1,0 +1,45 @@
+// What an analysis returns: sentences and tables with units. Writers render any of them without knowing the analysis.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace commlens {
+
+enum class Unit : std::uint8_t {
+  none,
+  nanoseconds,
+  bytes,
+  count,
+  ratio,                 // 0 to 1; printed as a percentage
+  gigabytes_per_second,  // of 1e9 bytes
+};
+
+struct Table;
+// One value; `std::monostate` is "not known" (null, a dash). A nested table holds exactly one Table.
+using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<Table>>;
+
+struct Column {
+  std::string_view name;     // the JSON's name, with its unit ("busy_ns")
+  Unit unit = Unit::none;
+  std::string_view heading;  // over the column in text; empty: not shown there
+};
+
+struct Table {
+  std::string name;          // the JSON's name
+  std::string_view section;  // JSON object that the table is a member of; empty: the top level
+  std::string title;         // over the table in text; empty: not shown there
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::size_t text_rows = 12;  // how many rows text shows; it says how many more there are
+};
+
+struct Result {
+  std::vector<std::string> lines;  // for people, most important first
+  std::vector<Table> tables;
+};
+
+}  // namespace commlens
