@@ -1,6 +1,10 @@
 # Warnings, sanitizers and ccache: what every target is built with.
 add_library(commlens_options INTERFACE)
 target_compile_options(commlens_options INTERFACE -Wall -Wextra -Wconversion -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # False alarms of g++ 12 and 13 inside std::string and std::variant at -O2.
+  target_compile_options(commlens_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+endif()
 if(COMMLENS_WERROR)
   target_compile_options(commlens_options INTERFACE -Werror)
 endif()

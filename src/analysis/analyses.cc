@@ -12,9 +12,11 @@ extern const Analysis kEvidenceCounts;
 
 namespace {
 
-constexpr const Analysis* kAnalyses[] = {&kBreakdown, &kOperations, &kGroups, &kSizes, &kSlices, &kEvidenceCounts};
+constexpr const Analysis* kAnalyses[] = {&kBreakdown, &kOperations, &kGroups,
+                                         &kSizes,     &kSlices,     &kEvidenceCounts};
 
-constexpr std::string_view kAbsentParts[] = {"collectives", "clocks", "waits", "stragglers", "critical_path", "ledger", "findings"};
+constexpr std::string_view kAbsentParts[] = {"collectives",   "clocks", "waits",   "stragglers",
+                                             "critical_path", "ledger", "findings"};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// What an analysis is to the rest of the program: a name, the question it answers, a function from a job to a result.
+// What an analysis is to the rest of the program: a name, the question it answers, a function from
+// a job to a result.
 #pragma once
 
 #include <span>

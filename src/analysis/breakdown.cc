@@ -1,6 +1,8 @@
-// Where a rank's time goes: compute, communication that compute hides, communication that it waits for, copies, nothing.
+// Where a rank's time goes: compute, communication that compute hides, communication that it waits
+// for, copies, nothing.
 //
-// methods.md's five buckets are computed with the windows (match/exposure); here they become rows and sentences.
+// methods.md's five buckets are computed with the windows (match/exposure); here they become rows
+// and sentences.
 #include <cstdio>
 
 #include "analysis/analysis.h"
@@ -18,7 +20,8 @@ struct Sums {
 
 std::string percent(Ns part, Ns whole) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  std::snprintf(text, sizeof text, "%.1f %%",
+                100.0 * static_cast<double>(part) / static_cast<double>(whole));
   return text;
 }
 
@@ -40,11 +43,14 @@ void append_bucket_columns(std::vector<Column>& columns) {
 }
 
 void append_bucket_cells(const Breakdown& figures, bool on_gpu, std::vector<Cell>& cells) {
-  for (const Ns bucket : {figures.window.length(), figures.compute_only, figures.hidden_comm, figures.exposed_comm, figures.memory_only, figures.idle}) {
+  for (const Ns bucket : {figures.window.length(), figures.compute_only, figures.hidden_comm,
+                          figures.exposed_comm, figures.memory_only, figures.idle}) {
     cells.emplace_back(bucket);
   }
   const Ns comm = figures.hidden_comm + figures.exposed_comm;
-  cells.push_back(comm > 0 ? Cell(static_cast<double>(figures.hidden_comm) / static_cast<double>(comm)) : Cell());
+  cells.push_back(comm > 0
+                      ? Cell(static_cast<double>(figures.hidden_comm) / static_cast<double>(comm))
+                      : Cell());
   cells.emplace_back(figures.whole_event_overlap);
   cells.emplace_back(on_gpu ? figures.gpu_events : 0);
   cells.emplace_back(figures.comm_events);
@@ -61,8 +67,12 @@ std::vector<Cell> rank_cells(const RankTimeline& rank, const DeviceTimeline* dev
 }
 
 Table ranks_table(const Job& job) {
-  Table table{.name = "ranks", .section = {}, .title = "Ranks", .columns = {}, .rows = {}, .text_rows = 16};
-  table.columns = {{"rank", Unit::none, "rank"}, {"host", Unit::none, ""}, {"device", Unit::none, ""}, {"run", Unit::none, ""}};
+  Table table{
+      .name = "ranks", .section = {}, .title = "Ranks", .columns = {}, .rows = {}, .text_rows = 16};
+  table.columns = {{"rank", Unit::none, "rank"},
+                   {"host", Unit::none, ""},
+                   {"device", Unit::none, ""},
+                   {"run", Unit::none, ""}};
   append_bucket_columns(table.columns);
   table.columns.push_back({"basis", Unit::none, ""});
   for (const RankTimeline& rank : job.ranks) {
@@ -86,12 +96,17 @@ Table ranks_table(const Job& job) {
 
 Table steps_table(const Job& job) {
   Table table{.name = "steps", .section = {}, .title = {}, .columns = {}, .rows = {}};
-  table.columns = {{"step", Unit::none, "step"}, {"rank", Unit::none, "rank"}, {"device", Unit::none, ""}, {"run", Unit::none, ""}};
+  table.columns = {{"step", Unit::none, "step"},
+                   {"rank", Unit::none, "rank"},
+                   {"device", Unit::none, ""},
+                   {"run", Unit::none, ""}};
   append_bucket_columns(table.columns);
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
       for (const StepFigures& step : device.step_figures) {
-        std::vector<Cell> cells{step.number, rank.rank, device.device ? Cell(*device.device) : Cell(), static_cast<std::int64_t>(rank.run)};
+        std::vector<Cell> cells{step.number, rank.rank,
+                                device.device ? Cell(*device.device) : Cell(),
+                                static_cast<std::int64_t>(rank.run)};
         append_bucket_cells(step.breakdown, device.device.has_value(), cells);
         table.rows.push_back(std::move(cells));
       }
@@ -113,14 +128,17 @@ Result run(const Job& job, const AnalysisOptions&) {
   }
   Result result;
   const Ns comm = sums.hidden + sums.exposed;
-  const std::string of_what = sums.host ? "the host's time (no GPU events: host ranges are used)" : "GPU time";
+  const std::string of_what =
+      sums.host ? "the host's time (no GPU events: host ranges are used)" : "GPU time";
   if (!sums.any_device) {
     result.lines.push_back("No GPU events: nothing can be said about communication on the GPU.");
   } else if (comm == 0) {
     result.lines.push_back("No communication on the GPU in this window.");
   } else {
-    result.lines.push_back("Communication takes " + percent(comm, sums.window) + " of " + of_what + ": " + percent(sums.hidden, comm) +
-                           " of it is hidden behind compute, and " + percent(sums.exposed, sums.window) + " of the time is exposed communication.");
+    result.lines.push_back(
+        "Communication takes " + percent(comm, sums.window) + " of " + of_what + ": " +
+        percent(sums.hidden, comm) + " of it is hidden behind compute, and " +
+        percent(sums.exposed, sums.window) + " of the time is exposed communication.");
   }
   result.tables.push_back(ranks_table(job));
   result.tables.push_back(steps_table(job));
@@ -132,7 +150,9 @@ Result run(const Job& job, const AnalysisOptions&) {
 extern const Analysis kBreakdown;
 constinit const Analysis kBreakdown{
     .name = "breakdown",
-    .summary = "Where each rank's time goes: compute, hidden and exposed communication, copies, idle; by step too",
+    .summary =
+        "Where each rank's time goes: compute, hidden and exposed communication, copies, idle; by "
+        "step too",
     .run = run,
 };
 

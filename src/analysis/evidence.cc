@@ -15,7 +15,11 @@ Result run(const Job& job, const AnalysisOptions&) {
       for (const CommOp& op : device.comm) doubtful += op.name_may_lie ? 1 : 0;
     }
   }
-  Table table{.name = "evidence", .section = {}, .title = {}, .columns = {{"evidence", Unit::none, ""}, {"count", Unit::count, ""}}, .rows = {}};
+  Table table{.name = "evidence",
+              .section = {},
+              .title = {},
+              .columns = {{"evidence", Unit::none, ""}, {"count", Unit::count, ""}},
+              .rows = {}};
   Result result;
   std::string line;
   for (std::size_t i = 0; i < kEvidenceCount; ++i) {
@@ -28,7 +32,9 @@ Result run(const Job& job, const AnalysisOptions&) {
   }
   if (!line.empty()) {
     line += " communication events";
-    if (doubtful > 0) line += "; the kind of " + std::to_string(doubtful) + " stands only in a kernel name that can lie";
+    if (doubtful > 0)
+      line += "; the kind of " + std::to_string(doubtful) +
+              " stands only in a kernel name that can lie";
     result.lines.push_back(line + ".");
   }
   result.tables.push_back(std::move(table));
@@ -40,7 +46,9 @@ Result run(const Job& job, const AnalysisOptions&) {
 extern const Analysis kEvidenceCounts;
 constinit const Analysis kEvidenceCounts{
     .name = "evidence",
-    .summary = "How it is known what communicates: by metadata, host operation, nesting, kernel name or your rules",
+    .summary =
+        "How it is known what communicates: by metadata, host operation, nesting, kernel name or "
+        "your rules",
     .run = run,
 };
 

@@ -1,7 +1,8 @@
 // What each process group costs, and with which operations.
 //
-// Groups of two ranks are one group where the members are known to be the same and the description agrees. Where the
-// members are not known, nothing proves that two ranks' groups of one name are the same: they stay apart.
+// Groups of two ranks are one group where the members are known to be the same and the description
+// agrees. Where the members are not known, nothing proves that two ranks' groups of one name are
+// the same: they stay apart.
 #include <algorithm>
 #include <map>
 
@@ -22,10 +23,12 @@ std::vector<Cell> row_of(const std::string& id, GroupSums& sums) {
   if (const GroupIdentity* group = sums.group) {
     cells[0] = id;
     if (!group->description.empty()) cells[1] = group->description;
-    if (!group->ranks.empty()) cells[2] = std::vector<std::int64_t>(group->ranks.begin(), group->ranks.end());
+    if (!group->ranks.empty())
+      cells[2] = std::vector<std::int64_t>(group->ranks.begin(), group->ranks.end());
     if (group->size > 0) cells[3] = group->size;
   }
-  sums.all.append_cells(cells);  // after cells[4], the role: what a group is for is not inferred yet
+  sums.all.append_cells(
+      cells);  // after cells[4], the role: what a group is for is not inferred yet
   cells.emplace_back(std::vector<Table>{ops_table(sums.by_op, {})});
   return cells;
 }
@@ -37,7 +40,8 @@ Result run(const Job& job, const AnalysisOptions&) {
       for (std::size_t i = 0; i < device.comm.size(); ++i) {
         if (!device.exposures[i].in_window) continue;
         const std::int32_t row = device.comm[i].group;
-        const GroupIdentity* group = row < 0 ? nullptr : &rank.groups[static_cast<std::size_t>(row)];
+        const GroupIdentity* group =
+            row < 0 ? nullptr : &rank.groups[static_cast<std::size_t>(row)];
         GroupSums& sums = groups[group == nullptr ? std::string() : group_label(*group, rank.rank)];
         if (sums.group == nullptr) sums.group = group;
         sums.all.add(device.comm[i], device.exposures[i]);
@@ -47,11 +51,23 @@ Result run(const Job& job, const AnalysisOptions&) {
   }
   std::vector<std::pair<std::string, GroupSums*>> sorted;
   for (auto& [id, sums] : groups) sorted.emplace_back(id, &sums);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second->all.exclusive() > b.second->all.exclusive(); });
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second->all.exclusive() > b.second->all.exclusive();
+  });
 
-  const bool any_known = std::any_of(sorted.begin(), sorted.end(), [](const auto& row) { return row.second->group != nullptr; });
-  Table table{.name = "groups", .section = {}, .title = any_known ? "Process groups" : "", .columns = {}, .rows = {}, .text_rows = 8};
-  table.columns = {{"id", Unit::none, "group"}, {"description", Unit::none, ""}, {"ranks", Unit::none, ""}, {"size", Unit::none, "size"}, {"role", Unit::none, ""}};
+  const bool any_known = std::any_of(sorted.begin(), sorted.end(),
+                                     [](const auto& row) { return row.second->group != nullptr; });
+  Table table{.name = "groups",
+              .section = {},
+              .title = any_known ? "Process groups" : "",
+              .columns = {},
+              .rows = {},
+              .text_rows = 8};
+  table.columns = {{"id", Unit::none, "group"},
+                   {"description", Unit::none, ""},
+                   {"ranks", Unit::none, ""},
+                   {"size", Unit::none, "size"},
+                   {"role", Unit::none, ""}};
   CommStats::append_columns(table.columns);
   table.columns.push_back({"ops", Unit::none, ""});
   for (const auto& [id, sums] : sorted) table.rows.push_back(row_of(id, *sums));

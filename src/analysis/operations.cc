@@ -12,7 +12,8 @@ Result run(const Job& job, const AnalysisOptions&) {
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
       for (std::size_t i = 0; i < device.comm.size(); ++i) {
-        if (device.exposures[i].in_window) by_op[device.comm[i].op].add(device.comm[i], device.exposures[i]);
+        if (device.exposures[i].in_window)
+          by_op[device.comm[i].op].add(device.comm[i], device.exposures[i]);
       }
     }
   }
@@ -26,7 +27,8 @@ Result run(const Job& job, const AnalysisOptions&) {
 extern const Analysis kOperations;
 constinit const Analysis kOperations{
     .name = "operations",
-    .summary = "What each kind of operation costs: count, bytes, time, hidden and exposed part, bandwidth",
+    .summary =
+        "What each kind of operation costs: count, bytes, time, hidden and exposed part, bandwidth",
     .run = run,
 };
 

@@ -1,4 +1,5 @@
-// How cost and bandwidth depend on the message size: by operation, group size and power of two of the bytes.
+// How cost and bandwidth depend on the message size: by operation, group size and power of two of
+// the bytes.
 #include <bit>
 #include <map>
 #include <tuple>
@@ -12,7 +13,9 @@ namespace {
 // Sizes in [lo, 2 lo) are one class; 0 bytes and unknown are classes of their own.
 std::int64_t class_of(const CommOp& op) {
   if (!op.bytes) return -1;
-  return *op.bytes <= 0 ? 0 : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(*op.bytes)));
+  return *op.bytes <= 0
+             ? 0
+             : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(*op.bytes)));
 }
 
 Result run(const Job& job, const AnalysisOptions&) {
@@ -21,18 +24,25 @@ Result run(const Job& job, const AnalysisOptions&) {
     for (const DeviceTimeline& device : rank.devices) {
       for (std::size_t i = 0; i < device.comm.size(); ++i) {
         const CommOp& op = device.comm[i];
-        if (device.exposures[i].in_window) classes[{op.op, op.group_size, class_of(op)}].add(op, device.exposures[i]);
+        if (device.exposures[i].in_window)
+          classes[{op.op, op.group_size, class_of(op)}].add(op, device.exposures[i]);
       }
     }
   }
   Table table{.name = "sizes", .section = {}, .title = {}, .columns = {}, .rows = {}};
-  table.columns = {{"op", Unit::none, ""}, {"group_size", Unit::none, ""}, {"bytes_lo", Unit::bytes, ""}, {"bytes_hi", Unit::bytes, ""}};
+  table.columns = {{"op", Unit::none, ""},
+                   {"group_size", Unit::none, ""},
+                   {"bytes_lo", Unit::bytes, ""},
+                   {"bytes_hi", Unit::bytes, ""}};
   CommStats::append_columns(table.columns);
   for (auto& [key, stats] : classes) {
     const auto& [op, group_size, lo] = key;
     std::vector<Cell> cells{std::string(op_name(op)), group_size > 0 ? Cell(group_size) : Cell()};
     cells.push_back(lo < 0 ? Cell() : Cell(lo));
-    cells.push_back(lo < 0 ? Cell() : Cell(lo == 0 ? std::int64_t{1} : lo > (std::int64_t{1} << 61) ? lo : 2 * lo));
+    cells.push_back(lo < 0 ? Cell()
+                           : Cell(lo == 0                        ? std::int64_t{1}
+                                  : lo > (std::int64_t{1} << 61) ? lo
+                                                                 : 2 * lo));
     stats.append_cells(cells);
     table.rows.push_back(std::move(cells));
   }

@@ -1,4 +1,5 @@
-// Communication summed by any key or pair of keys: dtype, stream, step, rank, and what the user asks for with --by.
+// Communication summed by any key or pair of keys: dtype, stream, step, rank, and what the user
+// asks for with --by.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -17,15 +18,19 @@ struct Place {
   const std::int64_t* step;  // null: outside every step, or steps don't matter
 };
 
-constexpr std::string_view kKeys[] = {"op", "group", "size", "dtype", "stream", "step", "rank", "device", "host", "evidence"};
+constexpr std::string_view kKeys[] = {"op",   "group", "size",   "dtype", "stream",
+                                      "step", "rank",  "device", "host",  "evidence"};
 
 std::string stream_text(const Place& place) {
   if (!place.op.stream.valid()) return {};
   const Stream& stream = place.rank.recording.streams[place.op.stream.index()];
   // The context matters only where one device has several.
   const auto& streams = place.rank.recording.streams;
-  const bool several = std::any_of(streams.begin(), streams.end(), [&](const Stream& other) { return other.device == stream.device && other.context != stream.context; });
-  return std::to_string(stream.stream) + (several ? " of context " + std::to_string(stream.context) : "");
+  const bool several = std::any_of(streams.begin(), streams.end(), [&](const Stream& other) {
+    return other.device == stream.device && other.context != stream.context;
+  });
+  return std::to_string(stream.stream) +
+         (several ? " of context " + std::to_string(stream.context) : "");
 }
 
 std::string group_text(const Place& place) {
@@ -46,7 +51,8 @@ Cell cell_of(const Value& value) {
 Value value_of(std::string_view key, const Place& place) {
   if (key == "op") return std::string(op_name(place.op.op));
   if (key == "group") return text_value(group_text(place));
-  if (key == "dtype") return text_value(std::string(place.rank.recording.strings.get(place.op.dtype)));
+  if (key == "dtype")
+    return text_value(std::string(place.rank.recording.strings.get(place.op.dtype)));
   if (key == "stream") return text_value(stream_text(place));
   if (key == "rank") return place.rank.rank;
   if (key == "device") return place.device.device ? Value(*place.device.device) : Value();
@@ -55,7 +61,9 @@ Value value_of(std::string_view key, const Place& place) {
   if (key == "step") return place.step != nullptr ? Value(*place.step) : Value();
   // size: the lower end of its power of two
   if (!place.op.bytes) return {};
-  return *place.op.bytes <= 0 ? std::int64_t{0} : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(*place.op.bytes)));
+  return *place.op.bytes <= 0 ? std::int64_t{0}
+                              : static_cast<std::int64_t>(
+                                    std::bit_floor(static_cast<std::uint64_t>(*place.op.bytes)));
 }
 
 class Slice {
@@ -72,7 +80,9 @@ class Slice {
     std::string name;
     for (const std::string& key : keys_) name += (name.empty() ? "" : ",") + key;
     Table table{.name = name, .section = "by", .title = {}, .columns = {}, .rows = {}};
-    for (const std::string& key : keys_) table.columns.push_back({column_name(key), key == "size" ? Unit::bytes : Unit::none, column_name(key)});
+    for (const std::string& key : keys_)
+      table.columns.push_back(
+          {column_name(key), key == "size" ? Unit::bytes : Unit::none, column_name(key)});
     CommStats::append_columns(table.columns);
     for (auto& [values, stats] : sums_) {
       std::vector<Cell> cells;
@@ -85,13 +95,17 @@ class Slice {
 
  private:
   // Columns hold views; the keys' own names live for ever.
-  static std::string_view column_name(std::string_view key) { return *std::find(std::begin(kKeys), std::end(kKeys), key); }
+  static std::string_view column_name(std::string_view key) {
+    return *std::find(std::begin(kKeys), std::end(kKeys), key);
+  }
 
   const std::vector<std::string>& keys_;
   std::map<std::vector<Value>, CommStats> sums_;
 };
 
-bool names_step(const std::vector<std::string>& keys) { return std::find(keys.begin(), keys.end(), "step") != keys.end(); }
+bool names_step(const std::vector<std::string>& keys) {
+  return std::find(keys.begin(), keys.end(), "step") != keys.end();
+}
 
 Table sum_by(const Job& job, const std::vector<std::string>& keys) {
   Slice slice(keys);
@@ -106,7 +120,8 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
         }
         for (const StepFigures& step : device.step_figures) {
           if (!step.exposures[i].in_window) continue;
-          slice.add({.rank = rank, .device = device, .op = device.comm[i], .step = &step.number}, step.exposures[i]);
+          slice.add({.rank = rank, .device = device, .op = device.comm[i], .step = &step.number},
+                    step.exposures[i]);
         }
       }
     }
@@ -115,10 +130,12 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
 }
 
 Result run(const Job& job, const AnalysisOptions& options) {
-  static const std::vector<std::vector<std::string>> kAlways = {{"dtype"}, {"stream"}, {"step"}, {"rank"}};
+  static const std::vector<std::vector<std::string>> kAlways = {
+      {"dtype"}, {"stream"}, {"step"}, {"rank"}};
   Result result;
   for (const auto& keys : kAlways) {
-    if (std::find(options.by.begin(), options.by.end(), keys) == options.by.end()) result.tables.push_back(sum_by(job, keys));
+    if (std::find(options.by.begin(), options.by.end(), keys) == options.by.end())
+      result.tables.push_back(sum_by(job, keys));
   }
   for (const auto& keys : options.by) {
     result.tables.push_back(sum_by(job, keys));

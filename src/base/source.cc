@@ -175,13 +175,14 @@ struct Source::Gzip : Source::Decoder {
     const int result = isal_inflate(&state);
     input = state.next_in;
     available = state.avail_in;
+    const std::size_t produced = room - state.avail_out;
     if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) {
       stop(SourceEnd::corrupt, "the gzip stream is damaged");
     } else if (state.block_state == ISAL_BLOCK_FINISH) {
       any_member = true;
-      start_member();
+      start_member();  // forgets how much room was left
     }
-    return room - state.avail_out;
+    return produced;
   }
 
   std::vector<char> window;

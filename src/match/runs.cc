@@ -182,7 +182,10 @@ Job arrange_runs(std::vector<Recording> recordings, const RunOptions& options) {
   Job job;
   name_ranks(recordings, options.rank_from);
   std::map<std::int64_t, std::vector<Recording>> by_rank;
-  for (Recording& recording : recordings) by_rank[*recording.rank].push_back(std::move(recording));
+  for (Recording& recording : recordings) {
+    job.rank_of_path.emplace_back(recording.path, *recording.rank);
+    by_rank[*recording.rank].push_back(std::move(recording));
+  }
   for (auto& [rank, of_rank] : by_rank) {
     std::vector<Recording> runs = put_together(std::move(of_rank));
     if (runs.size() > 1) {

@@ -8,6 +8,11 @@
 
 namespace commlens {
 
+enum class WindowChoice : std::uint8_t {
+  gpu,    // first GPU start to last GPU end
+  steps,  // the steps' windows, from the first to the last
+};
+
 struct WindowOptions {
   WindowChoice choice = WindowChoice::gpu;
   std::vector<std::int64_t> steps;  // --steps: only these, and the window is theirs; empty: all

@@ -8,7 +8,8 @@
 namespace commlens {
 namespace {
 
-// Nearest rank: the smallest value that at least `percent` of all are not above. `sorted` is not empty.
+// Nearest rank: the smallest value that at least `percent` of all are not above. `sorted` is not
+// empty.
 Ns percentile(const std::vector<Ns>& sorted, std::size_t percent) {
   const std::size_t rank = (sorted.size() * percent + 99) / 100;
   return sorted[std::max<std::size_t>(rank, 1) - 1];
@@ -77,7 +78,8 @@ void CommStats::append_cells(std::vector<Cell>& cells) {
     const Ns total = std::accumulate(durations_.begin(), durations_.end(), Ns{0});
     const auto n = static_cast<Ns>(durations_.size());
     cells.emplace_back((2 * total + n) / (2 * n));  // half up
-    for (const std::size_t percent : {50, 95, 99}) cells.emplace_back(percentile(durations_, percent));
+    for (const std::size_t percent : {50, 95, 99})
+      cells.emplace_back(percentile(durations_, percent));
     cells.emplace_back(durations_.back());
   }
   cells.push_back(sized ? optional_cell(gigabytes_per_second(bytes_, sized_time_)) : Cell());
@@ -89,9 +91,14 @@ void CommStats::append_cells(std::vector<Cell>& cells) {
 Table ops_table(std::map<Op, CommStats>& by_op, std::string title) {
   std::vector<std::pair<Op, CommStats*>> sorted;
   for (auto& [op, stats] : by_op) sorted.emplace_back(op, &stats);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second->exclusive() > b.second->exclusive(); });
-  Table table{.name = "ops", .section = {}, .title = std::move(title), .columns = {{"op", Unit::none, "operation"}}, .rows = {}};
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.second->exclusive() > b.second->exclusive();
+  });
+  Table table{.name = "ops",
+              .section = {},
+              .title = std::move(title),
+              .columns = {{"op", Unit::none, "operation"}},
+              .rows = {}};
   CommStats::append_columns(table.columns);
   for (const auto& [op, stats] : sorted) {
     std::vector<Cell> cells{std::string(op_name(op))};

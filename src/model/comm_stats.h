@@ -35,7 +35,7 @@ class CommStats {
   Ns hidden_ = 0;
   Ns exposed_ = 0;
   Ns exclusive_ = 0;
-  std::vector<Ns> durations_;      // whole times of those that start in the window
+  std::vector<Ns> durations_;  // whole times of those that start in the window
 };
 
 // A table "ops" of sums by operation, what costs most first.

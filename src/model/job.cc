@@ -20,7 +20,8 @@ std::string group_label(const GroupIdentity& group, std::int64_t rank) {
   const bool described = !group.description.empty() && group.description != "undefined";
   const std::string base = described ? group.description : "group " + group.name;
   if (!group.ranks.empty()) return base + "[" + format_ranks(group.ranks) + "]";
-  return base + (described && !group.name.empty() ? " " + group.name : "") + "[members unknown, rank " + std::to_string(rank) + "]";
+  return base + (described && !group.name.empty() ? " " + group.name : "") +
+         "[members unknown, rank " + std::to_string(rank) + "]";
 }
 
 }  // namespace commlens

@@ -38,8 +38,8 @@ struct GroupIdentity {
   friend auto operator<=>(const GroupIdentity&, const GroupIdentity&) = default;
 };
 
-// "mesh_tp[0,1]": readable, and different for different groups. Where the members are not known, `rank` (which knows the
-// group) stands for them.
+// "mesh_tp[0,1]": readable, and different for different groups. Where the members are not known,
+// `rank` (which knows the group) stands for them.
 std::string group_label(const GroupIdentity& group, std::int64_t rank);
 
 enum class ActivityClass : std::uint8_t { compute, communication, memory };
@@ -118,14 +118,12 @@ struct RankTimeline {
   Notes notes;  // of matching and windows; the reader's are in `recording`
 };
 
-enum class WindowChoice : std::uint8_t { gpu, steps };
-
 struct Job {
   std::vector<RankTimeline> ranks;  // by rank, then run
   std::int64_t world_size = 0;      // 0 is unknown
   std::vector<std::int64_t> missing_ranks;
   std::string hosts_from;  // how host names were found; empty where they were not
-  WindowChoice window = WindowChoice::gpu;
+  std::vector<std::pair<std::string, std::int64_t>> rank_of_path;  // of every input that was used
   Notes notes;
 };
 

@@ -1,4 +1,5 @@
-// Everything that a writer renders: the inputs, the job, the results of all analyses, what is not there and why.
+// Everything that a writer renders: the inputs, the job, the results of all analyses, what is not
+// there and why.
 #pragma once
 
 #include <cstdint>
@@ -13,30 +14,31 @@ namespace commlens {
 
 struct InputReport {
   std::string path;
-  std::string format;                // empty: not known
+  std::string format;  // empty: not known
   std::optional<std::int64_t> rank;
-  std::int64_t bytes = 0;            // as on disk
+  std::int64_t bytes = 0;  // as on disk
   std::int64_t events = 0;
   Notes notes;
 };
 
 struct JobReport {
-  std::vector<std::int64_t> ranks;   // found
+  std::vector<std::int64_t> ranks;  // found
   std::vector<std::int64_t> missing_ranks;
-  std::int64_t world_size = 0;       // 0 is unknown
-  std::string backend;               // empty is unknown
-  std::string nccl_version;          // empty is unknown
+  std::int64_t world_size = 0;  // 0 is unknown
+  std::string backend;          // empty is unknown
+  std::string nccl_version;     // empty is unknown
   std::vector<std::string> hosts;
-  std::string hosts_from;            // how they were found; empty where they were not
-  std::vector<std::int64_t> steps;   // numbers
+  std::string hosts_from;           // how they were found; empty where they were not
+  std::vector<std::int64_t> steps;  // numbers
 };
 
 struct Report {
   std::vector<InputReport> inputs;
   JobReport job;
   std::vector<Result> results;
-  std::vector<std::string_view> absent_parts;  // names of the JSON's parts that are not computed: null
-  Notes notes;                                 // about the job as a whole
+  std::vector<std::string_view>
+      absent_parts;  // names of the JSON's parts that are not computed: null
+  Notes notes;       // about the job as a whole
 };
 
 }  // namespace commlens

@@ -1,4 +1,5 @@
-// What an analysis returns: sentences and tables with units. Writers render any of them without knowing the analysis.
+// What an analysis returns: sentences and tables with units. Writers render any of them without
+// knowing the analysis.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,13 @@ enum class Unit : std::uint8_t {
 };
 
 struct Table;
-// One value; `std::monostate` is "not known" (null, a dash). A nested table holds exactly one Table.
-using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<Table>>;
+// One value; `std::monostate` is "not known" (null, a dash). A nested table holds exactly one
+// Table.
+using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string,
+                          std::vector<std::int64_t>, std::vector<Table>>;
 
 struct Column {
-  std::string_view name;     // the JSON's name, with its unit ("busy_ns")
+  std::string_view name;  // the JSON's name, with its unit ("busy_ns")
   Unit unit = Unit::none;
   std::string_view heading;  // over the column in text; empty: not shown there
 };

@@ -1,0 +1,27 @@
+#include "cli/command.h"
+#include "cli/run.h"
+
+namespace commlens::cli {
+namespace {
+
+int run(const Arguments& arguments) {
+  check_options(arguments.study);
+  Sink sink(arguments.output
+                .path);  // opened before the work: a mistyped folder should not cost ten minutes
+  const Study study = study_inputs(arguments);
+  render(study, arguments.output.format, wants_color(arguments.output), sink);
+  sink.close();
+  return study.any_input_unusable ? kUnusableInput : kDone;
+}
+
+}  // namespace
+
+extern const Command kAnalyze;
+constinit const Command kAnalyze{
+    .name = "analyze",
+    .summary = "Say where communication time goes in these traces",
+    .example = "commlens analyze traces/ --steps 10..13 --format json -o analysis.json",
+    .run = run,
+};
+
+}  // namespace commlens::cli

@@ -1,0 +1,48 @@
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/run.h"
+
+namespace {
+
+int exit_code(commlens::ErrorKind kind) {
+  switch (kind) {
+    case commlens::ErrorKind::usage: return commlens::cli::kWrongUsage;
+    case commlens::ErrorKind::input: return commlens::cli::kUnusableInput;
+    case commlens::ErrorKind::internal: break;
+  }
+  return commlens::cli::kInternal;
+}
+
+int run(int argc, char** argv) {
+  const commlens::cli::Arguments arguments = commlens::cli::parse_arguments(argc, argv);
+  if (!arguments.help.empty()) {
+    std::fputs(arguments.help.c_str(), stdout);
+    return commlens::cli::kDone;
+  }
+  return commlens::cli::find_command(arguments.verb)->run(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE,
+              SIG_IGN);  // `commlens ... | head`: a closed pipe is a failed write, with a sentence
+  try {
+    return run(argc, argv);
+  } catch (const commlens::Error& error) {
+    commlens::cli::complain(error.what());
+    return exit_code(error.kind());
+  } catch (const std::bad_alloc&) {
+    commlens::cli::complain(
+        "out of memory; analyse fewer ranks at once (--ranks), or with fewer --jobs");
+  } catch (const std::exception& error) {
+    commlens::cli::complain(std::string("internal error: ") + error.what() +
+                            "; please report it with the command line");
+  }
+  return commlens::cli::kInternal;
+}

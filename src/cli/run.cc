@@ -1,0 +1,49 @@
+#include "cli/run.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/utf8.h"
+
+namespace commlens::cli {
+namespace {
+
+void show_progress(std::size_t done, std::size_t total) {
+  std::fprintf(stderr, "\rreading %zu of %zu\x1B[K", done, total);
+  if (done == total) std::fprintf(stderr, "\r\x1B[K");
+}
+
+}  // namespace
+
+void complain(std::string_view message) {
+  // Line breaks separate inputs in a message over several; anything else that controls a terminal
+  // is not printed.
+  std::size_t from = 0;
+  while (from <= message.size()) {
+    const std::size_t to = std::min(message.find('\n', from), message.size());
+    std::fprintf(stderr, "%s%s\n", from == 0 ? "commlens: " : "",
+                 printable(message.substr(from, to - from)).c_str());
+    from = to + 1;
+  }
+}
+
+bool wants_color(const OutputOptions& output) {
+  if (output.color != "auto") return output.color == "always";
+  const char* refused = std::getenv("NO_COLOR");
+  return output.path == "-" && isatty(STDOUT_FILENO) != 0 &&
+         (refused == nullptr || *refused == '\0');
+}
+
+Study study_inputs(const Arguments& arguments) {
+  StudyOptions options = arguments.study;
+  if (!arguments.output.quiet && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  Study study = run_study(options);
+  if (!arguments.output.quiet) {
+    for (const std::string& trouble : study.troubles) complain(trouble);
+  }
+  return study;
+}
+
+}  // namespace commlens::cli

@@ -1,0 +1,19 @@
+// What several verbs share: reading with progress, colours, saying what went wrong.
+#pragma once
+
+#include <string_view>
+
+#include "cli/args.h"
+
+namespace commlens::cli {
+
+// Runs the study with progress on a terminal; says on standard error which inputs could not be
+// used.
+Study study_inputs(const Arguments& arguments);
+
+bool wants_color(const OutputOptions& output);
+
+// One line on standard error, "commlens: ...", control characters made harmless.
+void complain(std::string_view message);
+
+}  // namespace commlens::cli

@@ -1,0 +1,32 @@
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/run.h"
+
+namespace commlens::cli {
+namespace {
+
+int run(const Arguments& arguments) {
+  if (arguments.output.path.ends_with(".pftrace")) {
+    throw Error(ErrorKind::usage,
+                arguments.output.path +
+                    ": timelines are written as JSON; name it .json (ui.perfetto.dev opens it)");
+  }
+  check_options(arguments.study);
+  Sink sink(arguments.output.path);
+  const Study study = study_inputs(arguments);
+  // render_timeline(study, sink);
+  sink.close();
+  return study.any_input_unusable ? kUnusableInput : kDone;
+}
+
+}  // namespace
+
+extern const Command kTimeline;
+constinit const Command kTimeline{
+    .name = "timeline",
+    .summary = "Write one merged timeline of all ranks, for ui.perfetto.dev",
+    .example = "commlens timeline traces/ -o run.json",
+    .run = run,
+};
+
+}  // namespace commlens::cli

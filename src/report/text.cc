@@ -1,0 +1,212 @@
+// The report for people: one screen. What does not fit is in the JSON, and that is said.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/utf8.h"
+#include "model/rank_list.h"
+#include "report/writer.h"
+
+namespace commlens {
+namespace {
+
+constexpr std::size_t kWidest = 44;  // of one cell
+
+struct Style {
+  std::string_view bold, dim, warn, off;
+};
+constexpr Style kPlain{"", "", "", ""};
+constexpr Style kColor{"\x1B[1m", "\x1B[2m", "\x1B[33m", "\x1B[0m"};
+
+std::string time_text(std::int64_t ns) {
+  const double value = static_cast<double>(ns);
+  const double size = std::abs(value);
+  if (size < 1e3) return fmt::format("{} ns", ns);
+  if (size < 1e6) return fmt::format("{:.2f} us", value / 1e3);
+  if (size < 1e10) return fmt::format("{:.3f} ms", value / 1e6);
+  return fmt::format("{:.3f} s", value / 1e9);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (value < 1e7) return fmt::format("{:.1f} kB", value / 1e3);
+  if (value < 1e10) return fmt::format("{:.1f} MB", value / 1e6);
+  return fmt::format("{:.1f} GB", value / 1e9);
+}
+
+std::string number_text(std::int64_t value, Unit unit) {
+  if (unit == Unit::nanoseconds) return time_text(value);
+  if (unit == Unit::bytes) return bytes_text(value);
+  return fmt::format("{}", value);
+}
+
+std::string cell_text(const Cell& cell, Unit unit) {
+  if (const auto* number = std::get_if<std::int64_t>(&cell)) return number_text(*number, unit);
+  if (const auto* text = std::get_if<std::string>(&cell)) return printable(*text);
+  if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "yes" : "no";
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&cell)) return format_ranks(*list);
+  if (const auto* number = std::get_if<double>(&cell)) {
+    return unit == Unit::ratio ? fmt::format("{:.1f} %", *number * 100)
+                               : fmt::format("{:.2f}", *number);
+  }
+  return "-";
+}
+
+// Characters, not bytes: what is printed is UTF-8.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+  }));
+}
+
+std::string shortened(std::string text) {
+  if (width_of(text) <= kWidest) return text;
+  std::size_t end = kWidest - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "...";
+}
+
+bool is_number(Unit unit) { return unit != Unit::none; }
+
+void append_padded(std::string& line, std::string_view text, std::size_t width, bool right) {
+  const std::string blanks(width - std::min(width, width_of(text)), ' ');
+  line += right ? blanks + std::string(text) : std::string(text) + blanks;
+}
+
+// Columns as wide as their widest cell; numbers to the right.
+void write_table(const Table& table, const Style& style, Sink& sink) {
+  std::vector<std::size_t> shown;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (!table.columns[c].heading.empty()) shown.push_back(c);
+  }
+  if (table.title.empty() || table.rows.empty() || shown.empty()) return;
+  const std::size_t rows = std::min(table.rows.size(), table.text_rows);
+  std::vector<std::vector<std::string>> cells(rows);
+  std::vector<std::size_t> widths;
+  for (const std::size_t c : shown) widths.push_back(width_of(table.columns[c].heading));
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      cells[r].push_back(
+          shortened(cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit)));
+      widths[i] = std::max(widths[i], width_of(cells[r].back()));
+    }
+  }
+  sink.append(fmt::format("\n{}{}{}\n", style.bold, table.title, style.off));
+  const auto write_line = [&](const auto& text_of, std::string_view before,
+                              std::string_view after) {
+    std::string line = "  ";
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      if (i > 0) line += "  ";
+      append_padded(line, text_of(i), widths[i], is_number(table.columns[shown[i]].unit));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    sink.append(fmt::format("{}{}{}\n", before, line, after));
+  };
+  write_line([&](std::size_t i) { return std::string(table.columns[shown[i]].heading); }, style.dim,
+             style.off);
+  for (const auto& row : cells) write_line([&](std::size_t i) { return row[i]; }, "", "");
+  if (table.rows.size() > rows) {
+    sink.append(fmt::format("  {}... {} more rows in --format json{}\n", style.dim,
+                            table.rows.size() - rows, style.off));
+  }
+}
+
+std::string plural(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+void write_head(const Report& report, const Style& style, Sink& sink) {
+  const JobReport& job = report.job;
+  std::string line =
+      fmt::format("commlens {}: {}, {}", program_version(), plural(report.inputs.size(), "input"),
+                  plural(job.ranks.size(), "rank"));
+  if (job.world_size > 0) line += fmt::format(" of {}", job.world_size);
+  if (!job.hosts.empty()) line += fmt::format(" on {}", plural(job.hosts.size(), "host"));
+  if (!job.backend.empty()) line += ", " + printable(job.backend);
+  if (!job.nccl_version.empty()) line += " " + printable(job.nccl_version);
+  if (!job.steps.empty()) line += ", steps " + format_ranks(job.steps);
+  sink.append(fmt::format("{}{}{}\n", style.bold, line, style.off));
+  sink.append("\n");
+  for (const Result& result : report.results) {
+    for (const std::string& sentence : result.lines) sink.append(printable(sentence) + "\n");
+  }
+}
+
+struct NoteLine {
+  Note note{};
+  std::int64_t count = 0;
+  std::size_t inputs = 0;
+  std::string example;
+};
+
+std::vector<NoteLine> collect_notes(const Report& report) {
+  std::vector<NoteLine> lines;
+  for (std::size_t i = 0; i < Notes::kCount; ++i) {
+    NoteLine line{.note = static_cast<Note>(i), .example = {}};
+    const auto take = [&line](const Notes& notes, std::string_view where) {
+      if (notes.count(line.note) == 0) return;
+      line.count += notes.count(line.note);
+      ++line.inputs;
+      if (!line.example.empty()) return;
+      const std::string& example = notes.example(line.note);
+      // An example that names its file already needs no other.
+      const bool names_file = where.empty() || example.find(where) != std::string::npos;
+      line.example = names_file        ? example
+                     : example.empty() ? std::string(where)
+                                       : std::string(where) + ": " + example;
+    };
+    take(report.notes, "");
+    for (const InputReport& input : report.inputs) take(input.notes, input.path);
+    if (line.count > 0) lines.push_back(std::move(line));
+  }
+  std::stable_sort(lines.begin(), lines.end(), [](const NoteLine& a, const NoteLine& b) {
+    return note_info(a.note).severity > note_info(b.note).severity;
+  });
+  return lines;
+}
+
+void write_notes(const Report& report, const Style& style, Sink& sink) {
+  const std::vector<NoteLine> lines = collect_notes(report);
+  if (lines.empty()) return;
+  sink.append(fmt::format("\n{}Notes{}\n", style.bold, style.off));
+  for (const NoteLine& line : lines) {
+    const NoteInfo& info = note_info(line.note);
+    const std::string_view color = info.severity == Severity::info ? style.dim : style.warn;
+    sink.append(fmt::format("  {}{:<7}{} {} ({}x{})\n", color, severity_name(info.severity),
+                            style.off, info.message, line.count,
+                            line.inputs > 1 ? fmt::format(" in {} inputs", line.inputs) : ""));
+    if (info.severity == Severity::info) continue;
+    if (!line.example.empty())
+      sink.append(fmt::format("          {}e.g. {}{}\n", style.dim,
+                              printable(line.example).substr(0, 160), style.off));
+    sink.append(fmt::format("          {}{}{}\n", style.dim, info.advice, style.off));
+  }
+}
+
+void write(const Report& report, const WriteOptions& options, Sink& sink) {
+  const Style& style = options.color ? kColor : kPlain;
+  write_head(report, style, sink);
+  bool bandwidth = false;
+  for (const Result& result : report.results) {
+    for (const Table& table : result.tables) {
+      write_table(table, style, sink);
+      bandwidth = bandwidth || table.name == "ops";
+    }
+  }
+  if (bandwidth) {
+    sink.append(
+        fmt::format("\n  {}exposed: each operation's own share, summing to the ranks' exposed "
+                    "time. busbw* in GB/s, apparent: its time includes waiting for peers.{}\n",
+                    style.dim, style.off));
+  }
+  write_notes(report, style, sink);
+}
+
+}  // namespace
+
+extern const Writer kText;
+constinit const Writer kText{.name = "text", .summary = "one screen, for people", .write = write};
+
+}  // namespace commlens

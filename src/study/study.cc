@@ -1,0 +1,244 @@
+#include "study/study.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "ingest/load.h"
+#include "match/classify.h"
+#include "match/exposure.h"
+#include "match/runs.h"
+#include "match/windows.h"
+#include "model/kernel_name.h"
+#include "report/writer.h"
+#include "study/catalog.h"
+#include "study/hosts.h"
+
+namespace commlens {
+namespace {
+
+unsigned threads_for(const StudyOptions& options) {
+  return options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+}
+
+// Calls `work(i)` for every i below `count`, on several threads; each i writes only what is its
+// own.
+template <class Work>
+void for_each_parallel(std::size_t count, unsigned threads, Work work) {
+  std::atomic<std::size_t> next{0};
+  const auto loop = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::jthread> helpers;
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
+    helpers.emplace_back(loop);
+  loop();
+}
+
+RankFrom rank_source(const StudyOptions& options) {
+  if (options.rank_from == "file") return RankFrom::file;
+  if (options.rank_from == "name") return RankFrom::name;
+  return options.rank_from == "order" ? RankFrom::order : RankFrom::automatic;
+}
+
+std::vector<NameRule> read_rules(const std::string& path) {
+  if (path.empty()) return {};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorKind::usage, path + ": the rules file cannot be opened");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return parse_name_rules(text, path);
+}
+
+WindowOptions window_options(const StudyOptions& options) {
+  return {.choice = options.window == "steps" ? WindowChoice::steps : WindowChoice::gpu,
+          .steps = options.steps};
+}
+
+// Names every input in the report; hands over the recordings of those that could be used.
+std::vector<Recording> report_inputs(std::vector<LoadedInput> loaded, Study& study) {
+  std::vector<Recording> recordings;
+  for (LoadedInput& input : loaded) {
+    if (input.skipped) {
+      study.report.notes.add(Note::skipped_file, input.path);
+      continue;
+    }
+    InputReport report{.path = input.path,
+                       .format = input.format,
+                       .rank = {},
+                       .bytes = input.stored_bytes,
+                       .events = input.recording.events,
+                       .notes = {}};
+    if (input.usable) {
+      report.notes = input.recording.notes;
+      recordings.push_back(std::move(input.recording));
+    } else {
+      report.notes.add(Note::unusable_input, input.trouble);
+      study.troubles.push_back(input.trouble);
+      study.any_input_unusable = true;
+    }
+    study.report.inputs.push_back(std::move(report));
+  }
+  return recordings;
+}
+
+void keep_chosen_ranks(Job& job, const std::vector<std::int64_t>& chosen) {
+  if (chosen.empty()) return;
+  for (const std::int64_t rank : chosen) {
+    const auto found = std::find_if(job.ranks.begin(), job.ranks.end(),
+                                    [rank](const RankTimeline& row) { return row.rank == rank; });
+    if (found == job.ranks.end())
+      throw Error(ErrorKind::usage,
+                  "--ranks: there is no rank " + std::to_string(rank) + " in these inputs");
+  }
+  std::erase_if(job.ranks, [&chosen](const RankTimeline& row) {
+    return !std::binary_search(chosen.begin(), chosen.end(), row.rank);
+  });
+}
+
+// Figures of the chosen window and of every chosen step.
+void compute_figures(RankTimeline& rank, const WindowOptions& options) {
+  for (DeviceTimeline& device : rank.devices) {
+    const std::optional<Interval> window = chosen_window(device, options);
+    WindowFigures figures =
+        window_figures(device, window.value_or(Interval{device.extent.start, device.extent.start}));
+    device.breakdown = figures.breakdown;
+    device.exposures = std::move(figures.exposures);
+    for (const auto& [number, range] : device.steps) {
+      if (!step_is_chosen(number, options)) continue;
+      WindowFigures step = window_figures(device, range);
+      device.step_figures.push_back({number, step.breakdown, std::move(step.exposures)});
+    }
+  }
+  // A device without any of the chosen steps has no window to speak of.
+  std::erase_if(rank.devices, [&options](const DeviceTimeline& device) {
+    return !chosen_window(device, options);
+  });
+}
+
+void check_steps(const Job& job, const StudyOptions& options) {
+  if (options.steps.empty() && options.window == "gpu") return;
+  for (const RankTimeline& rank : job.ranks) {
+    if (!rank.devices.empty()) return;
+  }
+  std::set<std::int64_t> found;
+  for (const RankTimeline& rank : job.ranks) {
+    for (const StepRange& step : rank.recording.steps) found.insert(step.number);
+  }
+  if (found.empty())
+    throw Error(ErrorKind::usage,
+                "--steps, --window steps: these inputs hold no ProfilerStep ranges; call "
+                "profiler.step() each iteration");
+  throw Error(ErrorKind::usage, "--steps: none of these steps is in the inputs, which hold " +
+                                    std::to_string(*found.begin()) + ".." +
+                                    std::to_string(*found.rbegin()));
+}
+
+JobReport report_job(const Job& job) {
+  JobReport report{.ranks = {},
+                   .missing_ranks = job.missing_ranks,
+                   .world_size = job.world_size,
+                   .backend = {},
+                   .nccl_version = {},
+                   .hosts = {},
+                   .hosts_from = job.hosts_from,
+                   .steps = {}};
+  std::set<std::int64_t> ranks;
+  std::set<std::int64_t> steps;
+  std::set<std::string> hosts;
+  for (const RankTimeline& rank : job.ranks) {
+    ranks.insert(rank.rank);
+    if (!rank.host.empty()) hosts.insert(rank.host);
+    if (report.backend.empty()) report.backend = rank.recording.backend;
+    if (report.nccl_version.empty()) report.nccl_version = rank.recording.nccl_version;
+    for (const DeviceTimeline& device : rank.devices) {
+      for (const StepFigures& step : device.step_figures) steps.insert(step.number);
+    }
+  }
+  report.ranks.assign(ranks.begin(), ranks.end());
+  report.steps.assign(steps.begin(), steps.end());
+  report.hosts.assign(hosts.begin(), hosts.end());
+  return report;
+}
+
+// What matching found belongs to the input that it was found in.
+void report_rank_notes(Study& study) {
+  std::map<std::string_view, InputReport*> by_path;
+  for (InputReport& input : study.report.inputs) by_path[input.path] = &input;
+  for (const auto& [path, rank] : study.job.rank_of_path) by_path.at(path)->rank = rank;
+  for (const RankTimeline& rank : study.job.ranks) {
+    InputReport& input = *by_path.at(rank.recording.path);
+    input.notes = rank.recording.notes;
+    input.notes.merge(rank.notes);
+  }
+}
+
+}  // namespace
+
+void check_options(const StudyOptions& options) {
+  if (!options.input_format.empty())
+    require_name("--input-format", options.input_format, names_of(list_formats()));
+  if (!options.rank_from.empty())
+    require_name("--rank-from", options.rank_from, {"file", "name", "order"});
+  require_name("--window", options.window, {"gpu", "steps"});
+  for (const auto& keys : options.by) {
+    for (const std::string& key : keys) require_name("--by", key, list_slice_keys());
+  }
+  if (!options.hosts.empty()) parse_hosts(options.hosts);
+  read_rules(options.rules_file);
+}
+
+Study run_study(const StudyOptions& options) {
+  Study study;
+  const unsigned threads = threads_for(options);
+  const std::vector<NameRule> rules = read_rules(options.rules_file);
+
+  // Bytes to recordings, every file by itself.
+  std::vector<LoadedInput> loaded =
+      load(find_inputs(options.paths),
+           {.input_format = options.input_format, .jobs = threads, .progress = options.progress});
+  std::vector<Recording> recordings = report_inputs(std::move(loaded), study);
+  if (recordings.empty()) {
+    std::string message = "no input could be used";
+    for (const std::string& trouble : study.troubles) message += "\n  " + trouble;
+    throw Error(ErrorKind::input, study.troubles.size() == 1 ? study.troubles.front() : message);
+  }
+
+  // Recordings to ranks; from here on the set of ranks is fixed.
+  study.job =
+      arrange_runs(std::move(recordings),
+                   {.rank_from = rank_source(options),
+                    .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts)});
+  keep_chosen_ranks(study.job, options.ranks);
+
+  // Ranks to communications, windows and figures, each rank by itself.
+  const WindowOptions windows = window_options(options);
+  for_each_parallel(study.job.ranks.size(), threads, [&](std::size_t i) {
+    RankTimeline& rank = study.job.ranks[i];
+    classify(rank, rules);
+    find_step_windows(rank);
+    compute_figures(rank, windows);
+  });
+  check_steps(study.job, options);
+
+  // Figures to results. Nothing of the job changes from here on.
+  for (const Analysis* analysis : analyses())
+    study.report.results.push_back(analysis->run(study.job, {.by = options.by}));
+  const auto absent = parts_without_analysis();
+  study.report.absent_parts.assign(absent.begin(), absent.end());
+  study.report.job = report_job(study.job);
+  study.report.notes.merge(study.job.notes);
+  report_rank_notes(study);
+  return study;
+}
+
+void render(const Study& study, std::string_view writer, bool color, Sink& sink) {
+  find_writer(writer)->write(study.report, {.color = color}, sink);
+}
+
+}  // namespace commlens
