@@ -14,7 +14,7 @@ struct TimelineOptions {
   // so that their total is the window's exposed communication.
   bool clip_to_window = false;
   // Added to a rank's times to bring them to a common clock, by index into Job::ranks. Empty: none.
-  std::vector<Ns> clock_offsets;
+  std::vector<Ns> clock_offsets = {};
 };
 
 // The job is classified, and the figures of its devices' windows are there.

@@ -229,9 +229,8 @@ class DeviceWriter {
   }
 
   std::int64_t open_lane(const std::string& track, std::uint32_t lane) {
-    return events_.open_thread(process_,
-                               lane == 0 ? track : track + " (" + std::to_string(lane + 1) + ")");
-    return thread;
+    if (lane == 0) return events_.open_thread(process_, track);
+    return events_.open_thread(process_, track + " (" + std::to_string(lane + 1) + ")");
   }
 
   const Stream& stream(StreamId id) const { return rank_.recording.streams[id.index()]; }
