@@ -27,7 +27,7 @@ std::optional<Scaled> parse_scaled(std::string_view text, int shift) {
   std::int64_t exponent = shift;
   if (exponent_at != std::string_view::npos) {
     std::string_view digits = text.substr(exponent_at + 1);
-    if (!digits.empty() && digits[0] == '+') digits.remove_prefix(1);
+    if (digits.size() > 1 && digits[0] == '+' && is_digit(digits[1])) digits.remove_prefix(1);
     int value = 0;
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size())

@@ -138,7 +138,7 @@ struct Source::Gzip : Source::Decoder {
 
   std::size_t read(std::span<char> out) override {
     for (;;) {
-      if (available == 0 && !refill()) {
+      if (available == 0 && !output_waits && !refill()) {
         // Some writers pad a file with zero bytes; between members the end is a clean one.
         stop(in_member || !any_member ? SourceEnd::truncated : SourceEnd::complete,
              in_member || !any_member ? "the gzip stream stops in the middle" : "");
@@ -176,10 +176,12 @@ struct Source::Gzip : Source::Decoder {
     input = state.next_in;
     available = state.avail_in;
     const std::size_t produced = room - state.avail_out;
+    output_waits = state.avail_out == 0;
     if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) {
       stop(SourceEnd::corrupt, "the gzip stream is damaged");
     } else if (state.block_state == ISAL_BLOCK_FINISH) {
       any_member = true;
+      output_waits = false;
       start_member();  // forgets how much room was left
     }
     return produced;
@@ -190,7 +192,8 @@ struct Source::Gzip : Source::Decoder {
   std::uint8_t* input = nullptr;
   std::uint32_t available = 0;
   bool in_member = false;
-  bool any_member = false;  // one member was read whole
+  bool any_member = false;    // one member was read whole
+  bool output_waits = false;  // the output was filled: more may come without new input
 };
 #elif defined(COMMLENS_WITH_ZLIB)
 // gzip by zlib, where ISA-L is missing. A file may hold several members one after the other.
@@ -211,7 +214,7 @@ struct Source::Gzip : Source::Decoder {
 
   std::size_t read(std::span<char> out) override {
     for (;;) {
-      if (state.avail_in == 0 && !refill()) {
+      if (state.avail_in == 0 && !output_waits && !refill()) {
         stop(in_member || !any_member ? SourceEnd::truncated : SourceEnd::complete,
              in_member || !any_member ? "the gzip stream stops in the middle" : "");
         return 0;
@@ -242,6 +245,7 @@ struct Source::Gzip : Source::Decoder {
     state.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size(), 1U << 30U));
     const uInt room = state.avail_out;
     const int result = inflate(&state, Z_NO_FLUSH);
+    output_waits = state.avail_out == 0 && result != Z_STREAM_END;
     if (result == Z_STREAM_END) {
       any_member = true;
       in_member = false;
@@ -256,6 +260,7 @@ struct Source::Gzip : Source::Decoder {
   z_stream state{};
   bool in_member = false;
   bool any_member = false;
+  bool output_waits = false;  // the output was filled: more may come without new input
 };
 #endif
 
@@ -311,7 +316,7 @@ Source Source::open(const std::string& path) {
   const int file = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw Error(ErrorKind::input, path + ": cannot be opened: " + std::strerror(errno));
   auto raw = std::make_unique<Raw>(file);
-  struct stat info {};
+  struct stat info{};
   if (fstat(file, &info) == 0) {
     if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, path + ": is a folder, not a file");
   }

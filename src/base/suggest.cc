@@ -28,9 +28,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string_view nearest_name(std::string_view misspelled,
                               std::span<const std::string_view> candidates) {
   std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, (misspelled.size() + 2) / 3) + 1;
   misspelled =
       misspelled.substr(0, 64);  // no name is longer: bounds the work on a hostile argument
+  std::size_t best_distance = std::max<std::size_t>(1, (misspelled.size() + 2) / 3) + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(misspelled, candidate);
     if (distance < best_distance) {
