@@ -112,18 +112,18 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
   const bool by_step = names_step(keys);
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
-      for (std::size_t i = 0; i < device.comm.size(); ++i) {
-        const Place place{.rank = rank, .device = device, .op = device.comm[i], .step = nullptr};
-        if (!by_step) {
-          if (device.exposures[i].in_window) slice.add(place, device.exposures[i]);
-          continue;
+      const auto add = [&](const std::int64_t* step, std::size_t first,
+                           const std::vector<Exposure>& exposures) {
+        for (std::size_t i = 0; i < exposures.size(); ++i) {
+          if (exposures[i].in_window)
+            slice.add({.rank = rank, .device = device, .op = device.comm[first + i], .step = step},
+                      exposures[i]);
         }
-        for (const StepFigures& step : device.step_figures) {
-          if (!step.exposures[i].in_window) continue;
-          slice.add({.rank = rank, .device = device, .op = device.comm[i], .step = &step.number},
-                    step.exposures[i]);
-        }
-      }
+      };
+      if (!by_step) add(nullptr, 0, device.exposures);
+      if (!by_step) continue;
+      for (const StepFigures& step : device.step_figures)
+        add(&step.number, step.first_op, step.exposures);
     }
   }
   return slice.table();

@@ -2,6 +2,8 @@
 #include "cli/args.h"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -64,18 +66,29 @@ void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
       ->capture_default_str();
 }
 
-// A number with one of the units' suffixes, as a whole number of the smallest unit.
+// Turns a number with a unit ("25MB", "1.2ms") into a whole number of the smallest unit, as text.
+CLI::Validator with_units(std::map<std::string, std::int64_t> units, const std::string& example) {
+  const auto convert = [units = std::move(units), example](std::string& text) -> std::string {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const auto unit = units.find(text.substr(digits));
+    double value = 0;
+    std::istringstream number(text.substr(0, digits));
+    if (unit == units.end() || !(number >> value) ||
+        value * static_cast<double>(unit->second) > 9e18) {
+      return "\"" + text + "\" is no number with a unit, such as " + example;
+    }
+    text = std::to_string(std::llround(value * static_cast<double>(unit->second)));
+    return {};
+  };
+  return {convert, "", ""};
+}
 CLI::Validator sizes() {
-  return CLI::AsNumberWithUnit(
-      std::map<std::string, std::int64_t>{
-          {"", 1}, {"B", 1}, {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}},
-      CLI::AsNumberWithUnit::CASE_SENSITIVE, "BYTES");
+  return with_units(
+      {{"", 1}, {"B", 1}, {"kB", 1000}, {"KB", 1000}, {"MB", 1000000}, {"GB", 1000000000}}, "25MB");
 }
 CLI::Validator times() {
-  return CLI::AsNumberWithUnit(
-      std::map<std::string, std::int64_t>{
-          {"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}},
-      CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME");
+  return with_units({{"", 1}, {"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}},
+                    "1.2ms");
 }
 
 void add_simulate_options(CLI::App& verb, Arguments& arguments) {

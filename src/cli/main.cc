@@ -1,4 +1,3 @@
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -30,8 +29,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE,
-              SIG_IGN);  // `commlens ... | head`: a closed pipe is a failed write, with a sentence
   try {
     return run(argc, argv);
   } catch (const commlens::Error& error) {

@@ -208,6 +208,7 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
                          walker.odd_numbers());
   }
   if (event.category == Category::unknown || !wanted(event)) return Scan::ok;
+  if (!wanted_name(event.category, event.name.text)) return Scan::ok;
   if (event.args.kind == TokenKind::object && reads_arguments(event)) {
     Walker late(event.args.text.data() + 1, end);
     read_arguments(late, event.arguments);

@@ -63,6 +63,15 @@ class Classifier {
     DeviceTimeline timeline;
     std::map<StreamId, std::vector<Interval>> compute;
     std::vector<Interval> memory;
+
+    // Counts an activity of any class.
+    void cover(Interval activity) {
+      Interval& extent = timeline.extent;
+      extent = timeline.starts.empty() ? activity
+                                       : Interval{std::min(extent.start, activity.start),
+                                                  std::max(extent.end, activity.end)};
+      timeline.starts.push_back(activity.start);
+    }
   };
 
   Verdict judge(std::size_t i) {
@@ -156,7 +165,7 @@ class Classifier {
     const StreamId stream = gpu.stream[i];
     Lane& lane = lanes_[recording_.streams[stream.index()].device];
     rank_.classes[i] = verdict.kind;
-    lane.timeline.activities.push_back(gpu.interval(i));
+    lane.cover(gpu.interval(i));
     switch (verdict.kind) {
       case ActivityClass::compute:
         lane.compute[stream].push_back(gpu.interval(i));
@@ -261,10 +270,9 @@ class Classifier {
     }
     rank_.notes.add(Note::host_intervals, recording_.backend,
                     static_cast<std::int64_t>(lane.timeline.comm.size()));
-    for (const CommOp& op : lane.timeline.comm) lane.timeline.activities.push_back(op.time);
+    for (const CommOp& op : lane.timeline.comm) lane.cover(op.time);
     lane.timeline.compute = recording_.host_compute;
-    const auto parts = recording_.host_compute.parts();
-    lane.timeline.activities.insert(lane.timeline.activities.end(), parts.begin(), parts.end());
+    for (const Interval part : recording_.host_compute.parts()) lane.cover(part);
     finish(std::nullopt, lane);
   }
 
@@ -279,11 +287,8 @@ class Classifier {
       if (a.stream != b.stream) return stream_order(a.stream) < stream_order(b.stream);
       return a.source < b.source;
     });
-    timeline.extent = timeline.activities.front();
-    for (const Interval activity : timeline.activities) {
-      timeline.extent.start = std::min(timeline.extent.start, activity.start);
-      timeline.extent.end = std::max(timeline.extent.end, activity.end);
-    }
+    if (!std::is_sorted(timeline.starts.begin(), timeline.starts.end()))
+      std::sort(timeline.starts.begin(), timeline.starts.end());
     if (timeline.comm.empty() && device) rank_.notes.add(Note::no_communication);
     rank_.devices.push_back(std::move(timeline));
   }

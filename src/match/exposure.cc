@@ -17,6 +17,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <span>
 
 namespace commlens {
 namespace {
@@ -153,8 +155,15 @@ class ShareSweep {
   std::size_t next_compute_ = 0;
 };
 
+// The part of a set inside a window, at the cost of that part.
 IntervalSet clipped(const IntervalSet& set, Interval window) {
-  return set_intersection(set, IntervalSet({window}));
+  std::vector<Interval> inside;
+  const auto parts = set.parts();
+  for (std::size_t i = set.first_ending_after(window.start);
+       i < parts.size() && parts[i].start < window.end; ++i) {
+    inside.push_back(clip(parts[i], window));
+  }
+  return IntervalSet(std::move(inside));
 }
 
 // Whether an event is counted in this window: where it starts. Windows that tile count each event
@@ -168,27 +177,51 @@ bool meets(Interval event, Interval window, Interval extent) {
   return (event.start < window.end && event.end > window.start) || starts_in(event, window, extent);
 }
 
+std::int64_t count_starts(const DeviceTimeline& device, Interval window) {
+  const auto from = std::lower_bound(device.starts.begin(), device.starts.end(), window.start);
+  const auto to = window.end == device.extent.end
+                      ? device.starts.end()
+                      : std::lower_bound(from, device.starts.end(), window.end);
+  return std::max<std::int64_t>(0, to - from);
+}
+
 }  // namespace
 
-WindowFigures window_figures(const DeviceTimeline& device, Interval window) {
-  WindowFigures figures;
+ExposureFigures::ExposureFigures(const DeviceTimeline& device) : device_(device) {
+  latest_end_.reserve(device.comm.size());
+  Ns latest = std::numeric_limits<Ns>::min();
+  for (const CommOp& op : device.comm) {
+    latest = std::max(latest, op.time.end);
+    latest_end_.push_back(latest);
+  }
+}
+
+StepFigures ExposureFigures::of(std::int64_t number, Interval window) const {
+  StepFigures figures{.number = number, .breakdown = {}, .exposures = {}};
   Breakdown& sums = figures.breakdown;
   sums.window = window;
-  const IntervalSet compute = clipped(device.compute, window);
+  // The rows that can meet the window: from the first that may reach into it to the last that
+  // starts in it.
+  const auto& comm = device_.comm;
+  const auto first =
+      std::lower_bound(latest_end_.begin(), latest_end_.end(), window.start) - latest_end_.begin();
+  const auto last = std::upper_bound(comm.begin() + first, comm.end(), window.end,
+                                     [](Ns end, const CommOp& op) { return end < op.time.start; });
+  const std::span<const CommOp> ops(comm.begin() + first, last);
+  figures.first_op = static_cast<std::size_t>(first);
+
+  const IntervalSet compute = clipped(device_.compute, window);
   const Coverage in_compute(compute);
-
   std::vector<Interval> times;
-  times.reserve(device.comm.size());
-  for (const CommOp& op : device.comm) times.push_back(clip(op.time, window));
-  const IntervalSet comm(times);
+  times.reserve(ops.size());
+  for (const CommOp& op : ops) times.push_back(clip(op.time, window));
   const std::vector<Ns> shares = ShareSweep(times, compute).run();
-
-  figures.exposures.resize(times.size());
-  for (std::size_t i = 0; i < times.size(); ++i) {
+  figures.exposures.resize(ops.size());
+  for (std::size_t i = 0; i < ops.size(); ++i) {
     Exposure& event = figures.exposures[i];
-    event.in_window = meets(device.comm[i].time, window, device.extent);
+    event.in_window = meets(ops[i].time, window, device_.extent);
     if (!event.in_window) continue;
-    event.starts_inside = starts_in(device.comm[i].time, window, device.extent);
+    event.starts_inside = starts_in(ops[i].time, window, device_.extent);
     event.busy = times[i].length();
     event.hidden = in_compute.within(times[i]);
     event.exposed = event.busy - event.hidden;
@@ -198,15 +231,23 @@ WindowFigures window_figures(const DeviceTimeline& device, Interval window) {
     if (event.starts_inside) ++sums.comm_events;
   }
 
-  sums.hidden_comm = set_intersection(comm, compute).length();
-  sums.exposed_comm = comm.length() - sums.hidden_comm;
+  const IntervalSet all_comm(std::move(times));
+  sums.hidden_comm = set_intersection(all_comm, compute).length();
+  sums.exposed_comm = all_comm.length() - sums.hidden_comm;
   sums.compute_only = compute.length() - sums.hidden_comm;
-  const IntervalSet busy = set_union(comm, compute);
-  sums.memory_only = set_difference(clipped(device.memory, window), busy).length();
+  const IntervalSet busy = set_union(all_comm, compute);
+  sums.memory_only = set_difference(clipped(device_.memory, window), busy).length();
   sums.idle = window.length() - busy.length() - sums.memory_only;
-  for (const Interval activity : device.activities) {
-    if (starts_in(activity, window, device.extent)) ++sums.gpu_events;
-  }
+  sums.gpu_events = count_starts(device_, window);
+  return figures;
+}
+
+WindowFigures window_figures(const DeviceTimeline& device, Interval window) {
+  StepFigures part = ExposureFigures(device).of(0, window);
+  WindowFigures figures{.breakdown = part.breakdown,
+                        .exposures = std::vector<Exposure>(device.comm.size())};
+  std::copy(part.exposures.begin(), part.exposures.end(),
+            figures.exposures.begin() + static_cast<std::ptrdiff_t>(part.first_op));
   return figures;
 }
 

@@ -12,6 +12,18 @@ struct WindowFigures {
   std::vector<Exposure> exposures;  // by communication, as DeviceTimeline::comm
 };
 
+// Answers for many windows of one device, each at the cost of what lies in it.
+class ExposureFigures {
+ public:
+  explicit ExposureFigures(const DeviceTimeline& device);
+  // `number` is only passed on.
+  StepFigures of(std::int64_t number, Interval window) const;
+
+ private:
+  const DeviceTimeline& device_;
+  std::vector<Ns> latest_end_;  // by communication: of it and all before it
+};
+
 // The figures of one window of one device. Invariants: the buckets sum to the window; hidden +
 // exposed of an event is its busy time; the exclusive shares sum to the exposed communication.
 WindowFigures window_figures(const DeviceTimeline& device, Interval window);

@@ -87,7 +87,9 @@ struct Breakdown {
 struct StepFigures {
   std::int64_t number = 0;
   Breakdown breakdown;
-  std::vector<Exposure> exposures;  // by communication, as DeviceTimeline::comm
+  std::size_t first_op = 0;  // row of DeviceTimeline::comm that the first exposure belongs to
+  std::vector<Exposure>
+      exposures;  // of it and the rows behind it; the others have no part in the step
 };
 
 // One GPU of one rank (or its host, for backends that move data there).
@@ -96,8 +98,8 @@ struct DeviceTimeline {
   std::vector<CommOp> comm;            // by start, then stream, then order in the file
   IntervalSet compute;
   IntervalSet memory;
-  std::vector<Interval> activities;  // of every class, for counting events in windows
-  Interval extent;                   // first start to last end
+  std::vector<Ns> starts;  // of activities of every class, sorted: for counting them in windows
+  Interval extent;         // first start to last end
   std::vector<std::pair<std::int64_t, Interval>>
       steps;  // windows of the steps: number, window; they tile
 

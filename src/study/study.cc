@@ -109,10 +109,10 @@ void compute_figures(RankTimeline& rank, const WindowOptions& options) {
         window_figures(device, window.value_or(Interval{device.extent.start, device.extent.start}));
     device.breakdown = figures.breakdown;
     device.exposures = std::move(figures.exposures);
+    const ExposureFigures exposure(device);
     for (const auto& [number, range] : device.steps) {
       if (!step_is_chosen(number, options)) continue;
-      WindowFigures step = window_figures(device, range);
-      device.step_figures.push_back({number, step.breakdown, std::move(step.exposures)});
+      device.step_figures.push_back(exposure.of(number, range));
     }
   }
   // A device without any of the chosen steps has no window to speak of.
