@@ -39,7 +39,9 @@ std::optional<Interval> host_hull(const Recording& recording) {
   };
   for (const Ns start : recording.launches.start) cover({start, start});
   for (const HostRange& range : recording.host_ranges) cover({range.start, range.end});
-  for (const StepRange& step : recording.steps) cover(step.host);
+  for (const StepRange& step : recording.steps) {
+    if (step.host.length() > 0) cover(step.host);
+  }
   return hull;
 }
 
@@ -108,6 +110,8 @@ void TraceBuilder::add_step(std::int64_t number, Interval range, bool on_gpu) {
 }
 
 Recording TraceBuilder::finish() {
+  // A recording window without time is none: every event would be longer.
+  if (recording_.span && recording_.span->length() <= 0) recording_.span.reset();
   merge_steps();
   distrust_external_ids();
   drop_lost_times();

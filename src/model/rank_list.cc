@@ -46,7 +46,7 @@ void append_range(std::string_view part, std::string_view option, std::vector<st
                                 ? first
                                 : parse_number(part.substr(split + width), part, option);
   if (last < first || last - first >= kMostRanks) refuse(part, option);
-  for (std::int64_t value = first; value <= last; ++value) out.push_back(value);
+  for (std::int64_t i = 0; i <= last - first; ++i) out.push_back(first + i);
 }
 
 }  // namespace
