@@ -517,8 +517,11 @@ void check_rank(const RankTimeline& rank, const Timeline& timeline, Ns shift) {
     Bag expected;
     Bag written;
     Ns exposed = 0;
-    for (const Interval time : device.activities)
-      expected.emplace(time.start + shift, time.end + shift);
+    const GpuActivities& gpu = rank.recording.gpu;
+    for (std::size_t i = 0; i < gpu.size(); ++i) {
+      if (rank.recording.streams[gpu.stream[i].index()].device == device.device)
+        expected.emplace(gpu.start[i] + shift, gpu.end[i] + shift);
+    }
     for (const Slice& slice : timeline.slices) {
       if (!slice.process.starts_with(start)) continue;
       if (slice.category == "exposed") {

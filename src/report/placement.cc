@@ -10,7 +10,7 @@ std::optional<Ns> earliest(const RankTimeline& rank) {
   std::optional<Ns> first;
   const auto take = [&first](Ns time) { first = first ? std::min(*first, time) : time; };
   for (const DeviceTimeline& device : rank.devices) {
-    if (!device.activities.empty()) take(device.extent.start);
+    if (!device.starts.empty()) take(device.extent.start);
     for (const auto& [number, window] : device.steps) take(window.start);
   }
   return first;
