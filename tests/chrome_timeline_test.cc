@@ -17,9 +17,9 @@
 #include "base/utf8.h"
 #include "match/classify.h"
 #include "match/exposure.h"
-#include "report/comm_style.h"
-#include "report/lanes.h"
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
+#include "report/chrome_lanes.h"
+#include "report/chrome_style.h"
 
 namespace commlens {
 namespace {

@@ -1,14 +1,15 @@
 // The frame of the file: its origin, and a process for each rank and GPU. What a process shows is
-// in report/device_tracks.h, colours are in report/comm_style.h, clocks in report/placement.h.
+// in report/chrome_tracks.h, colours are in report/chrome_style.h, clocks in
+// report/chrome_placement.h.
 #include "report/chrome_timeline.h"
 
 #include <algorithm>
 #include <string>
 
-#include "report/device_tracks.h"
-#include "report/placement.h"
-#include "report/rank_names.h"
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
+#include "report/chrome_names.h"
+#include "report/chrome_placement.h"
+#include "report/chrome_tracks.h"
 
 namespace commlens {
 namespace {

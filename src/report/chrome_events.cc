@@ -1,4 +1,4 @@
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
 
 #include <charconv>
 

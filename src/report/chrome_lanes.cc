@@ -1,4 +1,4 @@
-#include "report/lanes.h"
+#include "report/chrome_lanes.h"
 
 #include <algorithm>
 #include <functional>

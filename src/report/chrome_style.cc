@@ -1,10 +1,10 @@
-#include "report/comm_style.h"
+#include "report/chrome_style.h"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
 
 namespace commlens {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/placement.h"
+#include "report/chrome_placement.h"
 
 #include <algorithm>
 #include <limits>

@@ -13,9 +13,9 @@
 #include <cstdint>
 
 #include "model/job.h"
-#include "report/placement.h"
-#include "report/rank_names.h"
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
+#include "report/chrome_names.h"
+#include "report/chrome_placement.h"
 
 namespace commlens {
 

@@ -1,7 +1,7 @@
-#include "report/rank_names.h"
+#include "report/chrome_names.h"
 
 #include "model/rank_list.h"
-#include "report/trace_events.h"
+#include "report/chrome_events.h"
 
 namespace commlens {
 namespace {

@@ -1,7 +1,7 @@
 // Method: a track's rows are put in order of start by their indices (4 bytes a row) and written one
 // by one; lanes open as slices need them. Cost: O(n) for rows that are in order, else O(n log n);
 // names are escaped once each, and nothing is allocated per event.
-#include "report/device_tracks.h"
+#include "report/chrome_tracks.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "model/bandwidth.h"
-#include "report/comm_style.h"
-#include "report/lanes.h"
+#include "report/chrome_lanes.h"
+#include "report/chrome_style.h"
 
 namespace commlens {
 namespace {
