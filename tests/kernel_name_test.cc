@@ -161,7 +161,7 @@ TEST(ClassifyKernelName, KnowsNcclOfAllVersions) {
       {"ncclKernel_Broadcast_RING_LL_Sum_int8_t", Op::broadcast, "NCCL"},
       {"ncclKernel_AllToAllPivot_RING_SIMPLE_Sum_int8_t", Op::all_to_all, "NCCL"},
       {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
-       Op::send_recv, "NCCL", "", true},
+       Op::unknown, "NCCL", "", true},
       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)",
        Op::all_reduce, "NCCL", "Float"},
       {"ncclDevKernel_AllReduce_Sum_bf16_TREE_LL(ncclDevKernelArgsStorage<4096ul>)", Op::all_reduce,

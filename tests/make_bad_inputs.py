@@ -40,7 +40,7 @@ BASE_NS = 1735632360000000000
 BASE_FIGURES = {"device": 0, "gpu_events": 11, "comm_events": 4, "window_ns": 1122000, "compute_only_ns": 220000,
                 "hidden_comm_ns": 279750, "exposed_comm_ns": 400375, "memory_only_ns": 21500, "idle_ns": 200375}
 # Evidence: metadata on the kernel, a host record by External id, an nccl: range, the name alone.
-BASE_OPS = {"all_reduce": [2, 4194304], "all_gather": [1, 2097152], "reduce_scatter": [1, 0]}
+BASE_OPS = {"all_reduce": [2, 4194304], "all_gather": [1, 2097152], "reduce_scatter": [1, None]}
 FIGURES = tuple(BASE_FIGURES)
 
 GEMM = "void cutlass::gemm<128, float>(float*, int)"
@@ -707,6 +707,7 @@ def make(out, huge=False):
         if verdict is not None:
             (confirmed if verdict else disagree).append(path)
     assert expected["layout/good.json"]["ops"] == BASE_OPS
+    expected["kind/gloo.json"]["ops"] = None                                # host ranges: the slow method reads GPU events only
     expected["fields/correlation_beyond_64_bits.json"]["ops"] = None        # no identifier of any writer
     for folder, files, exit_codes, ranks, notes, comment in folder_cases():
         expected[folder] = expectation(exit_codes, ranks, notes, comment)

@@ -182,7 +182,7 @@ Scan ContainerSkipper::feed(const char*& at, const char* end) {
   return Scan::need_more;
 }
 
-const char* find_string_end(const char* at, const char* end, Scan& state) {
+const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped) {
   while (at < end) {
 #ifdef __SSE2__
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -202,7 +202,9 @@ const char* find_string_end(const char* at, const char* end, Scan& state) {
       state = Scan::bad;
       return nullptr;
     }
-    at += *at == '\\' ? 2 : 1;
+    const bool backslash = *at == '\\';
+    escaped = escaped || backslash;
+    at += backslash ? 2 : 1;
   }
   state = Scan::need_more;
   return nullptr;
@@ -252,6 +254,7 @@ bool Walker::next_key(std::string_view& key) {
   }
   ++at_;
   key = token.text;
+  if (token.escaped) key = key_ = unescaped(token.text);
   return skip_blanks();
 }
 
@@ -268,10 +271,11 @@ Token Walker::value() {
 
 Token Walker::string_token() {
   const char* start = at_ + 1;
-  const char* close = find_string_end(start, end_, state_);
+  bool escaped = false;
+  const char* close = find_string_end(start, end_, state_, escaped);
   if (close == nullptr) return {};
   at_ = close + 1;
-  return {TokenKind::string, {start, static_cast<std::size_t>(close - start)}};
+  return {TokenKind::string, {start, static_cast<std::size_t>(close - start)}, escaped};
 }
 
 Token Walker::scalar_token() {

@@ -46,8 +46,9 @@ enum class TokenKind : std::uint8_t { none, string, number, literal, object, arr
 // One JSON value as it stands in the text.
 struct Token {
   TokenKind kind = TokenKind::none;
-  std::string_view
-      text;  // string: without its quotes, escapes not resolved; containers: with their brackets
+  // string: without its quotes, escapes not resolved; containers: with their brackets
+  std::string_view text;
+  bool escaped = false;  // string: `unescaped` would change it
 };
 
 // A pull parser over one value that lies whole in memory, or turns out not to (need_more).
@@ -89,13 +90,14 @@ class Walker {
   const char* end_;
   Scan state_ = Scan::ok;
   bool first_ = true;  // no separator is due: just behind an opening bracket
+  std::string key_;    // the last key, where escapes had to be resolved
   int surplus_commas_ = 0;
   int odd_numbers_ = 0;
 };
 
 // The closing quote of a string whose opening quote is behind `at`; null with need_more or bad in
-// `state`.
-const char* find_string_end(const char* at, const char* end, Scan& state);
+// `state`. Sets `escaped` when a backslash was met.
+const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped);
 
 // A string token's text with its escapes resolved; wrong escapes stay as they are.
 std::string unescaped(std::string_view text);

@@ -162,7 +162,8 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   std::string_view key;
   while (walker.next_key(key)) {
     if (key == "cat") {
-      event.category = category_of(walker.value().text);
+      const Token cat = walker.value();
+      event.category = category_of(text(cat));
     } else if (key == "ph") {
       event.ph = walker.value();
     } else if (key == "name") {
@@ -414,8 +415,7 @@ StringId KinetoEvents::intern(const Token& token) {
 
 // A string's text without escapes, in memory that lasts until the next call.
 std::string_view KinetoEvents::text(const Token& token) {
-  if (token.kind != TokenKind::string || token.text.find('\\') == std::string_view::npos)
-    return token.text;
+  if (!token.escaped) return token.text;
   scratch_ = unescaped(token.text);
   return scratch_;
 }

@@ -210,7 +210,8 @@ class KinetoReader {
     const char* at = *window_.begin() == '"' ? window_.begin() + 1 : window_.begin();
     for (;;) {
       Scan state = Scan::ok;
-      if (const char* close = find_string_end(at, window_.end(), state))
+      bool escaped = false;
+      if (const char* close = find_string_end(at, window_.end(), state, escaped))
         return window_.use(close + 1);
       if (state == Scan::bad) return find_next(at);
       // A backslash may stand at the very end: the byte behind it belongs to it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <set>
@@ -55,7 +56,7 @@ std::vector<std::string> glob_matches(const std::string& pattern) {
   return matches;
 }
 
-std::string read_head(Source& source) {
+std::string read_block(Source& source) {
   std::string head(kHeadBytes, '\0');
   std::size_t have = 0;
   while (have < head.size()) {
@@ -64,6 +65,14 @@ std::string read_head(Source& source) {
     have += got;
   }
   head.resize(have);
+  return head;
+}
+
+// The first bytes that say something: blanks before them are passed over, however many.
+std::string read_head(Source& source) {
+  std::string head = read_block(source);
+  while (!head.empty() && head.find_first_not_of(" \t\r\n") == std::string::npos)
+    head = read_block(source);
   return head;
 }
 
@@ -90,11 +99,22 @@ bool wants_host_compute(const Recording& recording) {
                      });
 }
 
+// Files that a folder holds besides traces are passed over; one that bears a trace's name and
+// cannot be read is missed.
+bool looks_like_trace(const std::string& path) {
+  return fs::path(path).filename().string().find(".json") != std::string::npos;
+}
+
 void load_one(const FoundInput& input, const LoadOptions& options, LoadedInput& result) {
+  if (is_folder(input.path)) {
+    result.trouble = input.path + ": is a folder without any file in it";
+    return;
+  }
   Source source = Source::open(input.path);
   result.stored_bytes = source.stored_bytes();
   const std::string head = read_head(source);
   if (head.empty()) {
+    result.skipped = !input.named && !looks_like_trace(input.path);
     result.trouble = source.name() + ": is empty" +
                      (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
                      "; the process that wrote it may have been killed: record again";
@@ -135,6 +155,7 @@ std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths) {
         continue;
       }
       const auto below = files_below(match);
+      if (below.empty()) found.push_back({match, true});
       found.insert(found.end(), below.begin(), below.end());
     }
   }
@@ -153,6 +174,7 @@ std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadO
   std::atomic<std::size_t> next{0};
   std::mutex report;
   std::size_t done = 0;
+  std::exception_ptr failure;
   const auto work = [&] {
     for (std::size_t i = next++; i < inputs.size(); i = next++) {
       results[i].path = inputs[i].path;
@@ -160,6 +182,11 @@ std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadO
         load_one(inputs[i], options, results[i]);
       } catch (const Error& error) {
         results[i].trouble = error.what();
+        results[i].skipped = !inputs[i].named && !looks_like_trace(inputs[i].path);
+      } catch (...) {
+        const std::lock_guard lock(report);
+        failure =
+            std::current_exception();  // our own fault, or no memory: said by the thread that waits
       }
       if (!options.progress) continue;
       const std::lock_guard lock(report);
@@ -172,6 +199,7 @@ std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadO
   for (std::size_t i = 1; i < threads; ++i) helpers.emplace_back(work);
   work();
   helpers.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
   return results;
 }
 

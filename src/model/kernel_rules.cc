@@ -49,6 +49,8 @@ constexpr Rule kRules[] = {
     {"*_nccl_dev_kernel_generic_*", "RCCL", Says::lies},  // _1, _2, _4: the unroll factor
     {"*_nccl_dev_kernel_debug_generic_*", "RCCL", Says::lies},
     {"*_nccl_kernel_generic_*", "RCCL", Says::lies},
+    // The generic entry of 2.14 to 2.18: whatever has no kernel of its own ran through it.
+    {"*_nccl_kernel_send_recv_*", "NCCL", Says::lies},
     {"*nccl*_send_recv_*", "NCCL", Says::lies, Op::send_recv},
     {"*nccl*", "NCCL"},
     {"*_one_rank_reduce_*", "NCCL", Says::lies},  // any reduction with scaling, of one rank

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -32,13 +34,22 @@ unsigned threads_for(const StudyOptions& options) {
 template <class Work>
 void for_each_parallel(std::size_t count, unsigned threads, Work work) {
   std::atomic<std::size_t> next{0};
+  std::mutex guard;
+  std::exception_ptr failure;
   const auto loop = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
+    try {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      const std::lock_guard lock(guard);
+      failure = std::current_exception();
+    }
   };
   std::vector<std::jthread> helpers;
   for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
     helpers.emplace_back(loop);
   loop();
+  helpers.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
 }
 
 RankFrom rank_source(const StudyOptions& options) {
@@ -204,9 +215,16 @@ Study run_study(const StudyOptions& options) {
            {.input_format = options.input_format, .jobs = threads, .progress = options.progress});
   std::vector<Recording> recordings = report_inputs(std::move(loaded), study);
   if (recordings.empty()) {
-    std::string message = "no input could be used";
+    std::string message = study.troubles.empty() ? "" : "no input could be used";
     for (const std::string& trouble : study.troubles) message += "\n  " + trouble;
-    throw Error(ErrorKind::input, study.troubles.size() == 1 ? study.troubles.front() : message);
+    if (study.troubles.size() == 1) message = study.troubles.front();
+    for (const std::string& path :
+         study.troubles.empty() ? options.paths : std::vector<std::string>()) {
+      message += (message.empty() ? "" : ", ") + path;
+    }
+    if (study.troubles.empty())
+      message += ": holds nothing that can be read; `commlens formats` lists what can";
+    throw Error(ErrorKind::input, message);
   }
 
   // Recordings to ranks; from here on the set of ranks is fixed.

@@ -492,7 +492,7 @@ def op_row(op, rows):
 
     def rate(amount, time):
         return float(Fraction(amount) / time) if time else None    # bytes per ns are GB of 1e9 per second
-    return {"op": op, "count": len(rows), "bytes": sum(r["bytes"] for r in sized), "unknown_size": len(rows) - len(sized),
+    return {"op": op, "count": len(rows), "bytes": sum(r["bytes"] for r in sized) if sized else None, "unknown_size": len(rows) - len(sized),
             "busy_ns": sum(busy), "hidden_ns": sum(r["hidden_ns"] for r in rows),
             "exposed_ns": sum(r["exposed_ns"] for r in rows),
             "exclusive_exposed_ns": sum(r["exclusive_exposed_ns"] for r in rows),
