@@ -14,7 +14,7 @@ int run(const Arguments& arguments) {
   check_options(arguments.study);
   Sink sink(arguments.output.path);
   const Study study = study_inputs(arguments);
-  // render_timeline(study, sink);
+  render_timeline(study, sink);
   sink.close();
   return study.any_input_unusable ? kUnusableInput : kDone;
 }

@@ -18,6 +18,7 @@
 #include "match/runs.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
+#include "report/chrome_timeline.h"
 #include "report/writer.h"
 #include "study/catalog.h"
 #include "study/hosts.h"
@@ -236,6 +237,7 @@ Study run_study(const StudyOptions& options) {
 
   // Ranks to communications, windows and figures, each rank by itself.
   const WindowOptions windows = window_options(options);
+  study.whole_window = windows.choice == WindowChoice::gpu && windows.steps.empty();
   for_each_parallel(study.job.ranks.size(), threads, [&](std::size_t i) {
     RankTimeline& rank = study.job.ranks[i];
     classify(rank, rules);
@@ -253,6 +255,10 @@ Study run_study(const StudyOptions& options) {
   study.report.notes.merge(study.job.notes);
   report_rank_notes(study);
   return study;
+}
+
+void render_timeline(const Study& study, Sink& sink) {
+  write_chrome_timeline(study.job, {.clip_to_window = !study.whole_window}, sink);
 }
 
 void render(const Study& study, std::string_view writer, bool color, Sink& sink) {

@@ -30,6 +30,7 @@ struct StudyOptions {
 struct Study {
   Job job;
   Report report;
+  bool whole_window = true;           // figures are of all that was recorded, not of some steps
   bool any_input_unusable = false;    // exit code 3, although others were used
   std::vector<std::string> troubles;  // one sentence for each input that could not be used
 };
