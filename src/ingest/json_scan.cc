@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t kBlock = 64;
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 // 64 bytes, asked which of them are equal to a given one: bit i answers for byte i.
 #ifdef __SSE2__
 class Block {
@@ -210,15 +208,31 @@ const char* find_string_end(const char* at, const char* end, Scan& state, bool& 
   return nullptr;
 }
 
-bool Walker::skip_blanks() {
-  while (at_ < end_ && is_blank(*at_)) ++at_;
-  if (at_ < end_) return true;
+bool Walker::skip_more_blanks() {
+  while (at_ < end_) {
+#ifdef __SSE2__
+    // Line breaks come with an indentation: sixteen bytes at a time.
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at_));
+    const __m128i blank = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(' ')), bytes);
+    const auto solid = static_cast<std::uint32_t>(~_mm_movemask_epi8(blank)) & 0xFFFFU;
+    if (solid == 0) {
+      at_ += 16;
+      continue;
+    }
+    at_ += std::countr_zero(solid);
+    if (at_ < end_) return true;
+#else
+    if (!is_blank(*at_)) return true;
+    ++at_;
+#endif
+  }
+  at_ = end_;
   state_ = Scan::need_more;
   return false;
 }
 
-// To the next member or element. False at the closing bracket (consumed), or on failure.
-bool Walker::skip_separator(char closing) {
+// Separators in general: none behind an opening bracket, several commas, the closing bracket.
+bool Walker::skip_odd_separator(char closing) {
   int commas = 0;
   for (;;) {
     if (!skip_blanks()) return false;
@@ -240,60 +254,24 @@ bool Walker::skip_separator(char closing) {
   return true;
 }
 
-bool Walker::next_key(std::string_view& key) {
-  if (state_ != Scan::ok || !skip_separator('}')) return false;
-  if (*at_ != '"') {
-    state_ = Scan::bad;
-    return false;
-  }
-  const Token token = string_token();
-  if (state_ != Scan::ok || !skip_blanks()) return false;
-  if (*at_ != ':') {
-    state_ = Scan::bad;
-    return false;
-  }
-  ++at_;
-  key = token.text;
-  if (token.escaped) key = key_ = unescaped(token.text);
-  return skip_blanks();
+void Walker::resolve_key(const Token& token, std::string_view& key) {
+  key_ = std::make_unique<std::string>(unescaped(token.text));
+  key = *key_;
 }
 
-bool Walker::next_element() { return state_ == Scan::ok && skip_separator(']'); }
-
-Token Walker::value() {
-  switch (*at_) {
-    case '"': return string_token();
-    case '{': return container_token(TokenKind::object);
-    case '[': return container_token(TokenKind::array);
-    default: return scalar_token();
-  }
-}
-
-Token Walker::string_token() {
-  const char* start = at_ + 1;
-  bool escaped = false;
-  const char* close = find_string_end(start, end_, state_, escaped);
-  if (close == nullptr) return {};
-  at_ = close + 1;
-  return {TokenKind::string, {start, static_cast<std::size_t>(close - start)}, escaped};
-}
-
-Token Walker::scalar_token() {
-  const char* start = at_;
-  while (at_ < end_ && *at_ != ',' && *at_ != '}' && *at_ != ']' && !is_blank(*at_)) {
-    // A quote or an opening bracket inside a bare word is no JSON in any dialect.
-    if (*at_ == '"' || *at_ == '{' || *at_ == '[' || *at_ == ':') return fail(Scan::bad);
-    ++at_;
-  }
-  if (at_ == end_) return fail(Scan::need_more);
+// A scalar that is no plain number: a sign, a word, NaN; or no scalar at all, or one without an
+// end.
+Token Walker::odd_scalar(const char* start) {
+  if (at_ >= end_) return fail(Scan::need_more);
+  if (kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::breaks || at_ == start)
+    return fail(Scan::bad);
   const std::string_view text{start, static_cast<std::size_t>(at_ - start)};
-  if (text.empty()) return fail(Scan::bad);
-  const bool number =
-      (text[0] >= '0' && text[0] <= '9') || text[0] == '-' || text[0] == '+' || text[0] == '.';
-  if ((!number || text.size() > 1) && is_odd_number(text)) {
+  if (is_odd_number(text)) {
     ++odd_numbers_;
     return {TokenKind::literal, text};
   }
+  const bool number =
+      text[0] == '-' || text[0] == '+' || text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
   return {number ? TokenKind::number : TokenKind::literal, text};
 }
 

@@ -10,8 +10,10 @@
 // with a stray quote shows the damage only where a key or a comma is missing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -51,17 +53,23 @@ struct Token {
   bool escaped = false;  // string: `unescaped` would change it
 };
 
-// A pull parser over one value that lies whole in memory, or turns out not to (need_more).
+// The closing quote of a string whose opening quote is behind `at`; null with need_more or bad in
+// `state`. Sets `escaped` when a backslash was met.
+const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped);
+
+// A pull parser over one value that lies whole in memory, or turns out not to (need_more). What is
+// usual is inline here, since it runs forty times an event; what is rare is in json_scan.cc. Bytes
+// below 0x20 between values count as blanks, as they do no harm there.
 class Walker {
  public:
   // `at` is behind the `{` or `[` of the container to walk.
   Walker(const char* at, const char* end) : at_(at), end_(end) {}
 
   // The next member's key, standing before its value. False at the end of the object (`}` is
-  // consumed, state ok) and on failure (state bad or need_more).
+  // consumed, state ok) and on failure (state bad or need_more). The key is valid until the next.
   bool next_key(std::string_view& key);
   // True when another element of an array follows; false at `]` and on failure.
-  bool next_element();
+  bool next_element() { return state_ == Scan::ok && skip_separator(']'); }
   // The value here, passed over.
   Token value();
   void skip_value() { value(); }
@@ -76,10 +84,15 @@ class Walker {
   int odd_numbers() const { return odd_numbers_; }  // NaN, inf and the like
 
  private:
-  bool skip_blanks();
+  static bool is_blank(char c) { return static_cast<unsigned char>(c) <= ' '; }
+  bool skip_blanks() { return (at_ < end_ && !is_blank(*at_)) || skip_more_blanks(); }
+  bool skip_more_blanks();
   bool skip_separator(char closing);
+  bool skip_odd_separator(char closing);
+  void resolve_key(const Token& token, std::string_view& key);
   Token string_token();
   Token scalar_token();
+  Token odd_scalar(const char* start);
   Token container_token(TokenKind kind);
   Token fail(Scan state) {
     state_ = state;
@@ -90,14 +103,80 @@ class Walker {
   const char* end_;
   Scan state_ = Scan::ok;
   bool first_ = true;  // no separator is due: just behind an opening bracket
-  std::string key_;    // the last key, where escapes had to be resolved
   int surplus_commas_ = 0;
   int odd_numbers_ = 0;
+  std::unique_ptr<std::string> key_;  // the last key, where escapes had to be resolved
 };
 
-// The closing quote of a string whose opening quote is behind `at`; null with need_more or bad in
-// `state`. Sets `escaped` when a backslash was met.
-const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped);
+// To the next member or element. False at the closing bracket (consumed), or on failure.
+inline bool Walker::skip_separator(char closing) {
+  // One comma, blanks, no closing bracket.
+  if (!first_ && at_ < end_ && *at_ == ',') {
+    const char* comma = at_++;
+    if (skip_blanks() && *at_ != ',' && *at_ != closing) return true;
+    at_ = comma;
+    if (state_ != Scan::ok) return false;
+  }
+  return skip_odd_separator(closing);
+}
+
+inline Token Walker::string_token() {
+  const char* start = at_ + 1;
+  bool escaped = false;
+  const char* close = find_string_end(start, end_, state_, escaped);
+  if (close == nullptr) return {};
+  at_ = close + 1;
+  return {TokenKind::string, {start, static_cast<std::size_t>(close - start)}, escaped};
+}
+
+inline bool Walker::next_key(std::string_view& key) {
+  if (state_ != Scan::ok || !skip_separator('}')) return false;
+  if (*at_ != '"') {
+    state_ = Scan::bad;
+    return false;
+  }
+  const Token token = string_token();
+  if (state_ != Scan::ok || !skip_blanks()) return false;
+  if (*at_ != ':') {
+    state_ = Scan::bad;
+    return false;
+  }
+  ++at_;
+  key = token.text;
+  if (token.escaped) resolve_key(token, key);
+  return skip_blanks();
+}
+
+// What each byte means to a number or a bare word: it goes on, it ends, or this is no JSON in any
+// dialect (a quote, an opening bracket or a colon inside).
+enum class ScalarByte : std::uint8_t { goes_on, ends, breaks };
+inline constexpr std::array<ScalarByte, 256> kScalarBytes = [] {
+  std::array<ScalarByte, 256> bytes{};
+  for (std::size_t c = 0; c <= ' '; ++c) bytes[c] = ScalarByte::ends;
+  for (const unsigned char c : {',', '}', ']'}) bytes[c] = ScalarByte::ends;
+  for (const unsigned char c : {'"', '{', '[', ':'}) bytes[c] = ScalarByte::breaks;
+  return bytes;
+}();
+
+inline Token Walker::scalar_token() {
+  const char* start = at_;
+  // The padding behind the text is zeros: the walk ends there at the latest.
+  while (kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::goes_on) ++at_;
+  const bool number = *start >= '0' && *start <= '9';
+  const bool ended =
+      at_ < end_ && kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::ends;
+  if (!number || !ended) return odd_scalar(start);
+  return {TokenKind::number, {start, static_cast<std::size_t>(at_ - start)}};
+}
+
+inline Token Walker::value() {
+  switch (*at_) {
+    case '"': return string_token();
+    case '{': return container_token(TokenKind::object);
+    case '[': return container_token(TokenKind::array);
+    default: return scalar_token();
+  }
+}
 
 // A string token's text with its escapes resolved; wrong escapes stay as they are.
 std::string unescaped(std::string_view text);

@@ -144,7 +144,7 @@ bool KinetoEvents::wanted_name(Category category, std::string_view name) const {
 
 // False as soon as what is known of the event says that nothing will be read from it.
 bool KinetoEvents::wanted(const Event& event) const {
-  if (event.ph.kind != TokenKind::none && event.ph.text != "X") return false;
+  if (event.other_phase) return false;
   if (event.category == Category::ignored) return false;
   if (event.category == Category::unknown || event.name.kind == TokenKind::none) return true;
   return wanted_name(event.category, event.name.text);
@@ -155,48 +155,32 @@ bool KinetoEvents::reads_arguments(const Event& event) const {
          event.category != Category::gpu_annotation && event.category != Category::recording_span;
 }
 
+KinetoEvents::Key KinetoEvents::key_of(std::string_view key) {
+  switch (key.size()) {
+    case 2: return key == "ph" ? Key::ph : key == "ts" ? Key::ts : Key::other;
+    case 3:
+      switch (key[0]) {
+        case 'c': return key == "cat" ? Key::cat : Key::other;
+        case 'p': return key == "pid" ? Key::pid : Key::other;
+        case 't': return key == "tid" ? Key::tid : Key::other;
+        case 'd': return key == "dur" ? Key::dur : Key::other;
+        default: return Key::other;
+      }
+    case 4: return key == "name" ? Key::name : key == "args" ? Key::args : Key::other;
+    default: return Key::other;
+  }
+}
+
 Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   offset_ = offset;
   Event event;
   Walker walker(at, end);
   std::string_view key;
   while (walker.next_key(key)) {
-    if (key == "cat") {
-      const Token cat = walker.value();
-      event.category = category_of(text(cat));
-    } else if (key == "ph") {
-      event.ph = walker.value();
-    } else if (key == "name") {
-      event.name = walker.value();
-    } else if (key == "ts") {
-      event.ts = walker.value();
-      continue;
-    } else if (key == "dur") {
-      event.dur = walker.value();
-      continue;
-    } else if (key == "pid") {
-      event.pid = walker.value();
-      continue;
-    } else if (key == "tid") {
-      event.tid = walker.value();
-      continue;
-    } else if (key == "args") {
-      // Usually the last key, when it is known what to read; otherwise it is kept for later.
-      if (event.category == Category::unknown) {
-        event.args = walker.value();
-      } else if (!reads_arguments(event)) {
-        walker.skip_value();
-      } else if (walker.enter_object()) {
-        event.args = {};
-        event.arguments = {};
-        read_arguments(walker, event.arguments);
-      }
-      continue;
-    } else {
-      walker.skip_value();
-      continue;
-    }
-    if (walker.state() == Scan::ok && !wanted(event)) {
+    const Key known = key_of(key);
+    read_member(known, walker, event);
+    const bool may_decide = known == Key::cat || known == Key::ph || known == Key::name;
+    if (may_decide && walker.state() == Scan::ok && !wanted(event)) {
       walker.leave();
       break;
     }
@@ -212,44 +196,79 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   if (!wanted_name(event.category, event.name.text)) return Scan::ok;
   if (event.args.kind == TokenKind::object && reads_arguments(event)) {
     Walker late(event.args.text.data() + 1, end);
-    read_arguments(late, event.arguments);
+    read_arguments(late);
+  } else if (event.args.kind == TokenKind::none) {
+    arguments_ = {};
   }
   use(event);
   return Scan::ok;
 }
 
-void KinetoEvents::read_arguments(Walker& walker, Arguments& arguments) {
+void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
+  switch (key) {
+    case Key::ph: event.other_phase = walker.value().text != "X"; return;
+    case Key::cat: {
+      const Token cat = walker.value();
+      event.category = category_of(text(cat));
+      return;
+    }
+    case Key::name: event.name = walker.value(); return;
+    case Key::pid: event.pid = walker.value(); return;
+    case Key::tid: event.tid = walker.value(); return;
+    case Key::ts: event.ts = walker.value(); return;
+    case Key::dur: event.dur = walker.value(); return;
+    case Key::args:
+      // Usually the last key, when it is known what to read; otherwise it is kept for later.
+      if (event.category == Category::unknown || !reads_arguments(event)) {
+        event.args = walker.value();
+        return;
+      }
+      event.args = {TokenKind::literal, {}};  // taken
+      if (walker.enter_object()) {
+        read_arguments(walker);
+      } else {
+        arguments_ = {};
+      }
+      return;
+    case Key::other: walker.skip_value(); return;
+  }
+}
+
+void KinetoEvents::read_arguments(Walker& walker) {
+  arguments_ = {};
   std::string_view key;
-  while (walker.next_key(key)) read_argument(key, walker, arguments);
+  while (walker.next_key(key)) read_argument(key, walker);
 }
 
 // Told by length first: seventeen keys a kernel, a third of which are wanted.
-void KinetoEvents::read_argument(std::string_view key, Walker& walker, Arguments& arguments) {
+void KinetoEvents::read_argument(std::string_view key, Walker& walker) {
   Token* wanted = nullptr;
   switch (key.size()) {
-    case 5: wanted = key == "dtype" ? &arguments.dtype : nullptr; break;
+    case 5: wanted = key == "dtype" ? &arguments_.dtype : nullptr; break;
     case 6:
-      wanted = key == "stream" ? &arguments.stream : key == "device" ? &arguments.device : nullptr;
+      wanted = key == "stream"   ? &arguments_.stream
+               : key == "device" ? &arguments_.device
+                                 : nullptr;
       break;
-    case 7: wanted = key == "context" ? &arguments.context : nullptr; break;
-    case 8: wanted = key == "inDevice" ? &arguments.in_device : nullptr; break;
-    case 9: wanted = key == "inContext" ? &arguments.in_context : nullptr; break;
-    case 10: wanted = key == "Group size" ? &arguments.group_size : nullptr; break;
+    case 7: wanted = key == "context" ? &arguments_.context : nullptr; break;
+    case 8: wanted = key == "inDevice" ? &arguments_.in_device : nullptr; break;
+    case 9: wanted = key == "inContext" ? &arguments_.in_context : nullptr; break;
+    case 10: wanted = key == "Group size" ? &arguments_.group_size : nullptr; break;
     case 11:
-      wanted = key == "correlation"                           ? &arguments.correlation
-               : key == "External id" || key == "external id" ? &arguments.external_id
-               : key == "In msg size"                         ? &arguments.in_elements
+      wanted = key == "correlation"                           ? &arguments_.correlation
+               : key == "External id" || key == "external id" ? &arguments_.external_id
+               : key == "In msg size"                         ? &arguments_.in_elements
                                                               : nullptr;
       break;
-    case 12: wanted = key == "Out msg size" ? &arguments.out_elements : nullptr; break;
-    case 13: wanted = key == "In msg nelems" ? &arguments.in_elements : nullptr; break;
-    case 14: wanted = key == "Out msg nelems" ? &arguments.out_elements : nullptr; break;
-    case 15: wanted = key == "Collective name" ? &arguments.collective : nullptr; break;
-    case 16: wanted = key == "Process Group ID" ? &arguments.group_name : nullptr; break;
-    case 18: wanted = key == "Process Group Name" ? &arguments.group_name : nullptr; break;
-    case 19: wanted = key == "Process Group Ranks" ? &arguments.group_ranks : nullptr; break;
+    case 12: wanted = key == "Out msg size" ? &arguments_.out_elements : nullptr; break;
+    case 13: wanted = key == "In msg nelems" ? &arguments_.in_elements : nullptr; break;
+    case 14: wanted = key == "Out msg nelems" ? &arguments_.out_elements : nullptr; break;
+    case 15: wanted = key == "Collective name" ? &arguments_.collective : nullptr; break;
+    case 16: wanted = key == "Process Group ID" ? &arguments_.group_name : nullptr; break;
+    case 18: wanted = key == "Process Group Name" ? &arguments_.group_name : nullptr; break;
+    case 19: wanted = key == "Process Group Ranks" ? &arguments_.group_ranks : nullptr; break;
     case 25:
-      wanted = key == "Process Group Description" ? &arguments.group_description : nullptr;
+      wanted = key == "Process Group Description" ? &arguments_.group_description : nullptr;
       break;
     default: break;
   }
@@ -317,14 +336,14 @@ void KinetoEvents::use_activity(const Event& event, ActivityKind kind) {
                          .end = t.interval.end,
                          .name = text(event.name),
                          .stream = stream(event),
-                         .correlation = id_number(event.arguments.correlation),
-                         .external_id = id_number(event.arguments.external_id),
-                         .meta = meta(event.arguments)});
+                         .correlation = id_number(arguments_.correlation),
+                         .external_id = id_number(arguments_.external_id),
+                         .meta = meta()});
 }
 
 void KinetoEvents::use_runtime(const Event& event) {
   const Times t = times(event, false);
-  const std::uint64_t correlation = id_number(event.arguments.correlation);
+  const std::uint64_t correlation = id_number(arguments_.correlation);
   if (t.usable && correlation != 0)
     builder_.add_launch(correlation, t.interval.start, thread(event));
 }
@@ -342,7 +361,7 @@ void KinetoEvents::use_cpu_op(const Event& event) {
       builder_.add_host_compute(t.interval, thread(event));
     return;
   }
-  const Token& name = event.arguments.collective;
+  const Token& name = arguments_.collective;
   // "wait" and "init" are records of the same form that communicate nothing.
   if (name.kind == TokenKind::string && !op_from_collective_name(name.text)) return;
   builder_.add_host_range({.start = t.interval.start,
@@ -350,8 +369,8 @@ void KinetoEvents::use_cpu_op(const Event& event) {
                            .thread = thread(event),
                            .name = {},
                            .backend = {},
-                           .meta = meta(event.arguments),
-                           .external_id = id_number(event.arguments.external_id),
+                           .meta = meta(),
+                           .external_id = id_number(arguments_.external_id),
                            .kind = HostRangeKind::collective_record});
 }
 
@@ -378,7 +397,7 @@ void KinetoEvents::use_step(const Event& event, bool on_gpu) {
 
 // Where the activity ran. A copy between devices names the one it belongs to as "inDevice".
 Stream KinetoEvents::stream(const Event& event) const {
-  const Arguments& args = event.arguments;
+  const Arguments& args = arguments_;
   const Token& device = args.device.kind != TokenKind::none ? args.device : args.in_device;
   const Token& context = args.context.kind != TokenKind::none ? args.context : args.in_context;
   return {.device = lane_number(device.kind != TokenKind::none ? device : event.pid),
@@ -394,19 +413,19 @@ ThreadId KinetoEvents::thread(const Event& event) {
 
 // The collective metadata among the arguments; none where there is none, or where it is a record of
 // "wait" or "init".
-MetaId KinetoEvents::meta(const Arguments& arguments) {
-  if (arguments.collective.kind != TokenKind::string ||
-      !op_from_collective_name(arguments.collective.text))
+MetaId KinetoEvents::meta() {
+  if (arguments_.collective.kind != TokenKind::string ||
+      !op_from_collective_name(arguments_.collective.text))
     return {};
   return builder_.add_meta(
-      {.collective = intern(arguments.collective),
-       .dtype = intern(arguments.dtype),
-       .in_elements = count_or_unknown(arguments.in_elements),
-       .out_elements = count_or_unknown(arguments.out_elements),
-       .group_size = std::max<std::int64_t>(0, number(arguments.group_size).value_or(0)),
-       .group_name = intern(arguments.group_name),
-       .group_description = intern(arguments.group_description),
-       .group_ranks = intern(arguments.group_ranks)});
+      {.collective = intern(arguments_.collective),
+       .dtype = intern(arguments_.dtype),
+       .in_elements = count_or_unknown(arguments_.in_elements),
+       .out_elements = count_or_unknown(arguments_.out_elements),
+       .group_size = std::max<std::int64_t>(0, number(arguments_.group_size).value_or(0)),
+       .group_name = intern(arguments_.group_name),
+       .group_description = intern(arguments_.group_description),
+       .group_ranks = intern(arguments_.group_ranks)});
 }
 
 StringId KinetoEvents::intern(const Token& token) {

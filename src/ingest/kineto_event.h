@@ -41,8 +41,8 @@ class KinetoEvents {
   };
   struct Event {
     Category category = Category::unknown;
-    Token ph, name, pid, tid, ts, dur, args;
-    Arguments arguments;
+    bool other_phase = false;  // "ph" is there and not "X"
+    Token name, pid, tid, ts, dur, args;
   };
   struct Times {
     bool usable = false;
@@ -50,8 +50,11 @@ class KinetoEvents {
   };
 
   static Category category_of(std::string_view name);
-  static void read_argument(std::string_view key, Walker& walker, Arguments& arguments);
-  static void read_arguments(Walker& walker, Arguments& arguments);
+  enum class Key : std::uint8_t { ph, cat, name, pid, tid, ts, dur, args, other };
+  static Key key_of(std::string_view key);
+  void read_member(Key key, Walker& walker, Event& event);
+  void read_argument(std::string_view key, Walker& walker);
+  void read_arguments(Walker& walker);
   bool wanted(const Event& event) const;
   bool wanted_name(Category category, std::string_view name) const;
   bool reads_arguments(const Event& event) const;
@@ -63,7 +66,7 @@ class KinetoEvents {
   void use_annotation(const Event& event);
   void use_step(const Event& event, bool on_gpu);
   Times times(const Event& event, bool on_gpu);
-  MetaId meta(const Arguments& arguments);
+  MetaId meta();
   Stream stream(const Event& event) const;
   ThreadId thread(const Event& event);
   StringId intern(const Token& token);
@@ -72,6 +75,8 @@ class KinetoEvents {
   TraceBuilder& builder_;
   const ReadOptions& options_;
   std::int64_t offset_ = 0;
+  Arguments arguments_;  // of the event at hand; not a part of it, since most events have none that
+                         // matter
   std::string scratch_;
   std::int64_t host_communications_ = 0;
 };
