@@ -64,6 +64,12 @@ class Walker {
  public:
   // `at` is behind the `{` or `[` of the container to walk.
   Walker(const char* at, const char* end) : at_(at), end_(end) {}
+  // `at` is behind a member of the object to walk, not behind its opening bracket.
+  static Walker behind_member(const char* at, const char* end) {
+    Walker walker(at, end);
+    walker.first_ = false;
+    return walker;
+  }
 
   // The next member's key, standing before its value. False at the end of the object (`}` is
   // consumed, state ok) and on failure (state bad or need_more). The key is valid until the next.

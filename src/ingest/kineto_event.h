@@ -52,6 +52,7 @@ class KinetoEvents {
   static Category category_of(std::string_view name);
   enum class Key : std::uint8_t { ph, cat, name, pid, tid, ts, dur, args, other };
   static Key key_of(std::string_view key);
+  static const char* read_usual_head(const char* at, const char* end, Event& event);
   void read_member(Key key, Walker& walker, Event& event);
   void read_argument(std::string_view key, Walker& walker);
   void read_arguments(Walker& walker);
