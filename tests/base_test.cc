@@ -1,6 +1,5 @@
 // Numbers as text, strings, names, sinks, and sources in every compression and every state of
 // damage.
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #ifdef COMMLENS_WITH_ZSTD
 #include <zstd.h>
@@ -26,6 +24,7 @@
 #include "base/strings.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
+#include "slow_pipe.h"
 
 namespace commlens {
 namespace {
@@ -367,45 +366,8 @@ ReadResult read_memory(std::string_view bytes, std::size_t step = 4096) {
   return read_all(Source::memory("memory", bytes), step);
 }
 
-// Bytes behind a pipe that hands out at most `step` of them a read, so that each of a decoder's own
-// reads ends where the test wants.
-class SlowPipe {
- public:
-  SlowPipe(std::string_view bytes, std::size_t step) {
-    int ends[2];
-    if (pipe2(ends, O_DIRECT | O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
-    path_ = "/dev/fd/" + std::to_string(ends[0]);
-    read_end_ = ends[0];
-    writer_ = std::thread([bytes, step, out = ends[1]] {
-      // What a read does not take of a packet is lost: the first four bytes, which tell the
-      // compression, come one by one.
-      for (std::size_t at = 0; at < bytes.size();) {
-        const std::string_view packet = bytes.substr(at, at < 4 ? 1 : step);
-        if (write(out, packet.data(), packet.size()) < 0) break;
-        at += packet.size();
-      }
-      ::close(out);
-    });
-  }
-  SlowPipe(const SlowPipe&) = delete;
-  SlowPipe& operator=(const SlowPipe&) = delete;
-  ~SlowPipe() {
-    char rest[4096];
-    while (::read(read_end_, rest, sizeof rest) > 0) {
-    }
-    writer_.join();
-    ::close(read_end_);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  int read_end_ = -1;
-  std::thread writer_;
-};
-
 ReadResult read_pipe(std::string_view bytes, std::size_t stored_step, std::size_t step) {
-  const SlowPipe pipe(bytes, stored_step);
+  const SlowPipe pipe(bytes, [stored_step] { return stored_step; });
   return read_all(Source::open(pipe.path()), step);
 }
 
@@ -438,7 +400,7 @@ TEST(Source, FileAndPipe) {
   Source source = Source::open(path);
   EXPECT_EQ(source.stored_bytes(), 100'000);
   EXPECT_EQ(read_all(std::move(source), 777).text, text);
-  EXPECT_EQ(Source::open(SlowPipe("abc", 1).path()).stored_bytes(), 0);
+  EXPECT_EQ(Source::open(SlowPipe("abc", [] { return 1; }).path()).stored_bytes(), 0);
   EXPECT_EQ(read_pipe("hello pipe", 1, 3).text, "hello pipe");
 }
 

@@ -202,7 +202,8 @@ const char* find_string_end(const char* at, const char* end, Scan& state, bool& 
     }
     const bool backslash = *at == '\\';
     escaped = escaped || backslash;
-    at += backslash ? 2 : 1;
+    // A line break is none the better for a backslash before it.
+    at += backslash && at + 1 < end && at[1] != '\n' ? 2 : 1;
   }
   state = Scan::need_more;
   return nullptr;
@@ -243,6 +244,7 @@ bool Walker::skip_odd_separator(char closing) {
   if (*at_ == closing) {
     surplus_commas_ += commas;
     ++at_;
+    first_ = false;  // what the container stood in goes on with a separator
     return false;
   }
   if (!first_ && commas == 0) {

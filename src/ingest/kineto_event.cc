@@ -211,21 +211,30 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   if (decided) walker.leave();
   at = walker.at();
   if (walker.state() != Scan::ok) return walker.state();
-  if (walker.surplus_commas() > 0) builder_.notes().add(Note::extra_comma, walker.surplus_commas());
-  if (walker.odd_numbers() > 0) {
-    builder_.notes().add(Note::not_a_number, "at byte " + std::to_string(offset),
-                         walker.odd_numbers());
-  }
+  note_oddities(walker);
   if (event.category == Category::unknown || !wanted(event)) return Scan::ok;
   if (!wanted_name(event.category, event.name.text)) return Scan::ok;
   if (event.args.kind == TokenKind::object && reads_arguments(event)) {
     Walker late(event.args.text.data() + 1, end);
     read_arguments(late);
-  } else if (event.args.kind == TokenKind::none) {
+    if (late.state() != Scan::ok) {
+      at = late.at();
+      return Scan::bad;
+    }
+    note_oddities(late);
+  } else if (!event.args_taken) {
     arguments_ = {};
   }
   use(event);
   return Scan::ok;
+}
+
+void KinetoEvents::note_oddities(const Walker& walker) {
+  if (walker.surplus_commas() > 0) builder_.notes().add(Note::extra_comma, walker.surplus_commas());
+  if (walker.odd_numbers() > 0) {
+    builder_.notes().add(Note::not_a_number, "at byte " + std::to_string(offset_),
+                         walker.odd_numbers());
+  }
 }
 
 void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
@@ -243,11 +252,12 @@ void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
     case Key::dur: event.dur = walker.value(); return;
     case Key::args:
       // Usually the last key, when it is known what to read; otherwise it is kept for later.
-      if (event.category == Category::unknown || !reads_arguments(event)) {
+      event.args_taken = event.category != Category::unknown && reads_arguments(event);
+      if (!event.args_taken) {
         event.args = walker.value();
         return;
       }
-      event.args = {TokenKind::literal, {}};  // taken
+      event.args = {};
       if (walker.enter_object()) {
         read_arguments(walker);
       } else {

@@ -42,6 +42,7 @@ class KinetoEvents {
   struct Event {
     Category category = Category::unknown;
     bool other_phase = false;  // "ph" is there and not "X"
+    bool args_taken = false;  // the last "args" were read into arguments_; else they wait in `args`
     Token name, pid, tid, ts, dur, args;
   };
   struct Times {
@@ -54,6 +55,7 @@ class KinetoEvents {
   static Key key_of(std::string_view key);
   static const char* read_usual_head(const char* at, const char* end, Event& event);
   void read_member(Key key, Walker& walker, Event& event);
+  void note_oddities(const Walker& walker);
   void read_argument(std::string_view key, Walker& walker);
   void read_arguments(Walker& walker);
   bool wanted(const Event& event) const;

@@ -214,9 +214,11 @@ class KinetoReader {
       if (const char* close = find_string_end(at, window_.end(), state, escaped))
         return window_.use(close + 1);
       if (state == Scan::bad) return find_next(at);
-      // A backslash may stand at the very end: the byte behind it belongs to it.
-      const bool open_escape = window_.end()[-1] == '\\';
-      window_.use(window_.end() - (open_escape ? 1 : 0));
+      // A backslash may stand at the very end: the byte behind it belongs to it. One of a pair is
+      // closed.
+      const char* unpaired = window_.end();
+      while (unpaired > at && unpaired[-1] == '\\') --unpaired;
+      window_.use(window_.end() - (window_.end() - unpaired) % 2);
       if (!window_.refill()) return stop_early();
       at = window_.begin();
     }
@@ -339,10 +341,18 @@ class KinetoReader {
   // epoch.
   void settle_clock() {
     Recording& about = builder_.about();
-    const Ns sample = !about.gpu.start.empty() ? about.gpu.start.front()
-                      : about.span             ? about.span->start
-                                               : 0;
-    if (sample >= kEpochTimes) {
+    // Most of the times decide: single ones may be lost.
+    std::int64_t votes = 0;
+    const auto ask = [&votes](Ns start) {
+      if (start != 0) votes += start >= kEpochTimes ? 1 : -1;
+    };
+    for (const Ns start : about.gpu.start) ask(start);
+    if (votes == 0) {
+      for (const Ns start : about.launches.start) ask(start);
+      for (const HostRange& range : about.host_ranges) ask(range.start);
+      if (about.span) ask(about.span->start);
+    }
+    if (votes > 0) {
       about.clock_base = 0;
       about.clock = ClockBase::epoch;
     } else if (about.clock == ClockBase::unknown) {

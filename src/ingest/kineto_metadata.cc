@@ -18,6 +18,9 @@
 namespace commlens {
 namespace {
 
+// 2^61 ns is the year 2043: with it, a base and a time add up within 64 bits.
+constexpr Ns kLargestBase = Ns{1} << 61U;
+
 std::optional<std::int64_t> number(const Token& token) {
   return token.kind == TokenKind::number || token.kind == TokenKind::string ? parse_int(token.text)
                                                                             : std::nullopt;
@@ -73,9 +76,12 @@ void read_kineto_metadata(std::string_view key, const Token& value, const char* 
   if (key == "distributedInfo" && value.kind == TokenKind::object) {
     read_distributed_info(value, end, about, notes);
   } else if (key == "baseTimeNanoseconds") {
-    if (const auto base = number(value)) {
+    const auto base = number(value);
+    if (base && *base >= 0 && *base <= kLargestBase) {
       about.clock_base = *base;
       about.clock = ClockBase::epoch;
+    } else {
+      notes.add(Note::malformed_metadata, "baseTimeNanoseconds: " + std::string(value.text));
     }
   } else if (key == "host_name") {
     about.host = text(value);
