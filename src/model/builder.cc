@@ -11,13 +11,13 @@ constexpr Ns kHour = 3600 * kSecond;
 constexpr Ns kDay = 24 * kHour;
 
 // Removes the rows of one column for which `drop` says so.
-template <class Column>
-void compact(Column& column, const std::vector<bool>& drop) {
+template <class Values>
+void compact(Values& column, const std::vector<bool>& drop) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < column.size(); ++i) {
     if (!drop[i]) column[kept++] = column[i];
   }
-  column.resize(kept);
+  column.shrink(kept);
 }
 
 void remove_rows(GpuActivities& gpu, const std::vector<bool>& drop) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/blocks.h"
 #include "base/id.h"
 #include "base/strings.h"
 #include "model/interval_set.h"
@@ -49,15 +50,14 @@ enum class ActivityKind : std::uint8_t { kernel, memcpy, memset };
 
 // GPU activities in file order: 49 bytes each.
 struct GpuActivities {
-  std::vector<Ns> start;
-  std::vector<Ns> end;                     // >= start
-  std::vector<std::uint64_t> correlation;  // of the launch; 0 is none
-  std::vector<std::uint64_t>
-      external_id;  // of the host operation; 0 is none (or not to be trusted)
-  std::vector<StringId> name;
-  std::vector<StreamId> stream;
-  std::vector<MetaId> meta;  // collective metadata on the activity itself
-  std::vector<ActivityKind> kind;
+  Blocks<Ns> start;
+  Blocks<Ns> end;                     // >= start
+  Blocks<std::uint64_t> correlation;  // of the launch; 0 is none
+  Blocks<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
+  Blocks<StringId> name;
+  Blocks<StreamId> stream;
+  Blocks<MetaId> meta;  // collective metadata on the activity itself
+  Blocks<ActivityKind> kind;
 
   std::size_t size() const { return start.size(); }
   Interval interval(std::size_t i) const { return {start[i], end[i]}; }
@@ -66,9 +66,9 @@ struct GpuActivities {
 // Calls on the host that can start GPU work (cudaLaunchKernel and the like, copies, graph
 // launches).
 struct Launches {
-  std::vector<std::uint64_t> correlation;
-  std::vector<Ns> start;
-  std::vector<ThreadId> thread;
+  Blocks<std::uint64_t> correlation;
+  Blocks<Ns> start;
+  Blocks<ThreadId> thread;
   std::size_t size() const { return start.size(); }
 };
 
