@@ -13,7 +13,9 @@ int run(const Arguments& arguments) {
   }
   check_options(arguments.study);
   Sink sink(arguments.output.path);
-  const Study study = study_inputs(arguments);
+  Arguments with_activities = arguments;
+  with_activities.study.keep_activities = true;
+  const Study study = study_inputs(with_activities);
   render_timeline(study, sink);
   sink.close();
   return study.any_input_unusable ? kUnusableInput : kDone;

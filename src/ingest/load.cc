@@ -169,28 +169,34 @@ std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths) {
   return found;
 }
 
-std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadOptions& options) {
-  std::vector<LoadedInput> results(inputs.size());
+void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
+          const std::function<void(std::size_t, LoadedInput&&)>& consume) {
   std::atomic<std::size_t> next{0};
   std::mutex report;
   std::size_t done = 0;
   std::exception_ptr failure;
+  const auto read_one = [&](std::size_t i) {
+    LoadedInput input;
+    input.path = inputs[i].path;
+    try {
+      load_one(inputs[i], options, input);
+    } catch (const Error& error) {
+      input.trouble = error.what();
+      input.skipped = !inputs[i].named && !looks_like_trace(inputs[i].path);
+    }
+    consume(i, std::move(input));
+    if (!options.progress) return;
+    const std::lock_guard lock(report);
+    options.progress(++done, inputs.size());
+  };
   const auto work = [&] {
-    for (std::size_t i = next++; i < inputs.size(); i = next++) {
-      results[i].path = inputs[i].path;
-      try {
-        load_one(inputs[i], options, results[i]);
-      } catch (const Error& error) {
-        results[i].trouble = error.what();
-        results[i].skipped = !inputs[i].named && !looks_like_trace(inputs[i].path);
-      } catch (...) {
-        const std::lock_guard lock(report);
-        failure =
-            std::current_exception();  // our own fault, or no memory: said by the thread that waits
-      }
-      if (!options.progress) continue;
+    try {
+      for (std::size_t i = next++; i < inputs.size(); i = next++) read_one(i);
+    } catch (...) {
       const std::lock_guard lock(report);
-      options.progress(++done, inputs.size());
+      failure =
+          std::current_exception();  // our own fault, or no memory: said by the thread that waits
+      next = inputs.size();
     }
   };
   const std::size_t threads =
@@ -200,6 +206,12 @@ std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadO
   work();
   helpers.clear();  // joins
   if (failure) std::rethrow_exception(failure);
+}
+
+std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadOptions& options) {
+  std::vector<LoadedInput> results(inputs.size());
+  load(inputs, options,
+       [&results](std::size_t i, LoadedInput&& input) { results[i] = std::move(input); });
   return results;
 }
 

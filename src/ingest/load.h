@@ -37,6 +37,12 @@ struct FoundInput {
 };
 std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths);
 
+// Reads every file and hands each to `consume` with its position in `inputs`, from the reading
+// threads, several at a time: what is made of a recording there is made in parallel, and a
+// recording need not outlive the call.
+void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
+          const std::function<void(std::size_t position, LoadedInput&& input)>& consume);
+
 // Reads every file; results are in the order of `inputs`, whatever the number of threads.
 std::vector<LoadedInput> load(const std::vector<FoundInput>& inputs, const LoadOptions& options);
 

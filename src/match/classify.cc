@@ -195,8 +195,9 @@ class Classifier {
     const CollectiveMeta& meta = recording_.metas[id.index()];
     const std::string_view dtype = recording_.strings.get(meta.dtype);
     if (meta.dtype.valid()) op.dtype = meta.dtype;
-    op.group_size = meta.group_size;
     op.group = group_of(id);
+    op.group_size =
+        op.group >= 0 ? rank_.groups[static_cast<std::size_t>(op.group)].size : meta.group_size;
     if (const auto size = element_bytes(dtype))
       op.bytes = message_bytes(op.op, meta.in_elements, meta.out_elements, *size);
   }

@@ -166,11 +166,16 @@ IntervalSet clipped(const IntervalSet& set, Interval window) {
   return IntervalSet(std::move(inside));
 }
 
-// Whether an event is counted in this window: where it starts. Windows that tile count each event
-// once; what starts at the very end of everything (an event without length) belongs to the last.
+// Whether what starts at the very end of everything (an event without length) counts in this
+// window. Windows that tile count each event once: it belongs to the last one that has any length.
+bool counts_the_end(Interval window, Interval extent) {
+  return window.end == extent.end && (window.length() > 0 || extent.length() == 0);
+}
+
+// Whether an event is counted in this window: where it starts.
 bool starts_in(Interval event, Interval window, Interval extent) {
   if (event.start < window.start) return false;
-  return event.start < window.end || (event.start == window.end && window.end == extent.end);
+  return event.start < window.end || (event.start == window.end && counts_the_end(window, extent));
 }
 
 bool meets(Interval event, Interval window, Interval extent) {
@@ -179,7 +184,7 @@ bool meets(Interval event, Interval window, Interval extent) {
 
 std::int64_t count_starts(const DeviceTimeline& device, Interval window) {
   const auto from = std::lower_bound(device.starts.begin(), device.starts.end(), window.start);
-  const auto to = window.end == device.extent.end
+  const auto to = counts_the_end(window, device.extent)
                       ? device.starts.end()
                       : std::lower_bound(from, device.starts.end(), window.end);
   return std::max<std::int64_t>(0, to - from);

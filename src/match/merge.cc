@@ -49,6 +49,23 @@ class Translation {
   std::vector<MetaId> metas_;
 };
 
+// How often each row stands in the whole: a row of the piece is the same one as often as that.
+template <class Key>
+class Present {
+ public:
+  void add(const Key& key) { ++counts_[key]; }
+  // Whether the whole has it already.
+  bool take(const Key& key) {
+    const auto found = counts_.find(key);
+    if (found == counts_.end() || found->second == 0) return false;
+    --found->second;
+    return true;
+  }
+
+ private:
+  std::map<Key, std::int64_t> counts_;
+};
+
 using ActivityKey = std::tuple<Ns, Ns, std::uint32_t, std::uint32_t, std::uint64_t>;
 
 ActivityKey key_of(const GpuActivities& gpu, std::size_t i) {
@@ -56,16 +73,14 @@ ActivityKey key_of(const GpuActivities& gpu, std::size_t i) {
 }
 
 void merge_activities(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
-  std::map<ActivityKey, std::int64_t> present;
-  for (std::size_t i = 0; i < whole.gpu.size(); ++i) ++present[key_of(whole.gpu, i)];
+  Present<ActivityKey> present;
+  for (std::size_t i = 0; i < whole.gpu.size(); ++i) present.add(key_of(whole.gpu, i));
   GpuActivities& gpu = whole.gpu;
   for (std::size_t i = 0; i < piece.gpu.size(); ++i) {
     const StreamId stream = to.stream(piece.gpu.stream[i]);
     const StringId name = to.string(piece.gpu.name[i]);
-    const ActivityKey key{piece.gpu.start[i] + shift, piece.gpu.end[i] + shift, stream.value,
-                          name.value, piece.gpu.correlation[i]};
-    if (const auto found = present.find(key); found != present.end() && found->second > 0) {
-      --found->second;
+    if (present.take({piece.gpu.start[i] + shift, piece.gpu.end[i] + shift, stream.value,
+                      name.value, piece.gpu.correlation[i]})) {
       whole.notes.add(Note::duplicate_events,
                       piece.path + ": " + std::string(whole.strings.get(name)));
       continue;
@@ -81,12 +96,33 @@ void merge_activities(Recording& whole, const Recording& piece, const Translatio
   }
 }
 
-void merge_host(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+void merge_launches(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+  Present<std::tuple<std::uint64_t, Ns, std::uint32_t>> present;
+  Launches& launches = whole.launches;
+  for (std::size_t i = 0; i < launches.size(); ++i)
+    present.add({launches.correlation[i], launches.start[i], launches.thread[i].value});
   for (std::size_t i = 0; i < piece.launches.size(); ++i) {
-    whole.launches.correlation.push_back(piece.launches.correlation[i]);
-    whole.launches.start.push_back(piece.launches.start[i] + shift);
-    whole.launches.thread.push_back(to.thread(piece.launches.thread[i]));
+    const std::uint64_t correlation = piece.launches.correlation[i];
+    const Ns start = piece.launches.start[i] + shift;
+    const ThreadId thread = to.thread(piece.launches.thread[i]);
+    if (present.take({correlation, start, thread.value})) continue;
+    launches.correlation.push_back(correlation);
+    launches.start.push_back(start);
+    launches.thread.push_back(thread);
   }
+}
+
+using RangeKey =
+    std::tuple<Ns, Ns, std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t, HostRangeKind>;
+
+RangeKey key_of(const HostRange& range) {
+  return {range.start,         range.end,         range.thread.value, range.name.value,
+          range.backend.value, range.external_id, range.kind};
+}
+
+void merge_host(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+  Present<RangeKey> present;
+  for (const HostRange& range : whole.host_ranges) present.add(key_of(range));
   for (HostRange range : piece.host_ranges) {
     range.start += shift;
     range.end += shift;
@@ -94,6 +130,11 @@ void merge_host(Recording& whole, const Recording& piece, const Translation& to,
     range.name = to.string(range.name);
     range.backend = to.string(range.backend);
     range.meta = to.meta(range.meta);
+    if (present.take(key_of(range))) {
+      whole.notes.add(Note::duplicate_events,
+                      piece.path + ": " + std::string(whole.strings.get(range.name)));
+      continue;
+    }
     whole.host_ranges.push_back(range);
   }
   std::vector<Interval> compute(whole.host_compute.parts().begin(),
@@ -136,6 +177,7 @@ void merge_steps(Recording& whole, const Recording& piece, Ns shift) {
 }  // namespace
 
 Interval recorded_extent(const Recording& recording) {
+  if (recording.extent) return *recording.extent;
   std::optional<Interval> extent;
   const auto cover = [&extent](Interval part) { extent = extent ? hull(*extent, part) : part; };
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) cover(recording.gpu.interval(i));
@@ -151,6 +193,7 @@ void merge_recording(Recording& whole, const Recording& piece) {
   const Ns shift = piece.clock_base - whole.clock_base;
   const Translation to(whole, piece);
   merge_activities(whole, piece, to, shift);
+  merge_launches(whole, piece, to, shift);
   merge_host(whole, piece, to, shift);
   merge_steps(whole, piece, shift);
   whole.stored_bytes += piece.stored_bytes;
@@ -163,6 +206,32 @@ void merge_recording(Recording& whole, const Recording& piece) {
   if (whole.nccl_version.empty()) whole.nccl_version = piece.nccl_version;
   if (whole.groups.empty()) whole.groups = piece.groups;
   whole.world_size = std::max(whole.world_size, piece.world_size);
+}
+
+void let_go_of_columns(RankTimeline& rank) {
+  Recording& recording = rank.recording;
+  recording.extent = recorded_extent(recording);
+  StringPool used;
+  const auto keep = [&](StringId& id) {
+    if (id.valid()) id = used.intern(recording.strings.get(id));
+  };
+  for (DeviceTimeline& device : rank.devices) {
+    for (CommOp& op : device.comm) {
+      keep(op.name);
+      keep(op.dtype);
+    }
+    device.comm.shrink_to_fit();
+    device.compute = {};
+    device.memory = {};
+    device.starts = {};
+  }
+  recording.strings = std::move(used);
+  recording.gpu = {};
+  recording.launches = {};
+  recording.host_ranges = {};
+  recording.host_compute = {};
+  recording.metas = {};
+  rank.classes = {};
 }
 
 }  // namespace commlens

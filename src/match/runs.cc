@@ -35,6 +35,10 @@ std::string_view base_name(std::string_view path) {
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+}
+
 // "rank3", "rank-3", "rank_3"; the last of them in the text.
 std::optional<std::int64_t> rank_in_text(std::string_view text) {
   const std::string name = lower(text);
@@ -56,19 +60,21 @@ std::string host_in_name(std::string_view path) {
   const std::string_view name = base_name(path);
   const std::size_t suffix = name.find(".pt.trace.json");
   if (suffix == std::string_view::npos) return {};
-  const std::string_view stem = name.substr(0, std::min(name.find('.'), suffix));
+  // A host's name may hold dots: only a last part of digits is the time.
+  std::string_view stem = name.substr(0, suffix);
+  const std::size_t dot = stem.rfind('.');
+  if (dot != std::string_view::npos && is_number(stem.substr(dot + 1))) stem = stem.substr(0, dot);
   const std::size_t bar = stem.rfind('_');
-  if (bar == std::string_view::npos || bar == 0 || bar + 1 == stem.size()) return {};
-  const std::string_view process = stem.substr(bar + 1);
-  return std::all_of(process.begin(), process.end(), is_digit) ? std::string(stem.substr(0, bar))
-                                                               : std::string();
+  if (bar == std::string_view::npos || bar == 0) return {};
+  return is_number(stem.substr(bar + 1)) ? std::string(stem.substr(0, bar)) : std::string();
 }
 
 // Gives every recording a rank.
-void name_ranks(std::vector<Recording>& recordings, RankFrom from) {
+void name_ranks(std::vector<RankTimeline>& ranks, RankFrom from) {
   std::vector<Recording*> nameless;
   std::set<std::int64_t> taken;
-  for (Recording& recording : recordings) {
+  for (RankTimeline& rank : ranks) {
+    Recording& recording = rank.recording;
     const std::optional<std::int64_t> in_file = recording.rank;
     recording.rank.reset();
     if (from == RankFrom::automatic || from == RankFrom::file) recording.rank = in_file;
@@ -87,8 +93,7 @@ void name_ranks(std::vector<Recording>& recordings, RankFrom from) {
   for (Recording* recording : nameless) {
     while (taken.contains(next)) ++next;
     recording->rank = next++;
-    if (from == RankFrom::order) continue;
-    recording->notes.add(Note::rank_from_order, recording->path);
+    if (from != RankFrom::order) recording->notes.add(Note::rank_from_order, recording->path);
   }
 }
 
@@ -106,30 +111,48 @@ bool same_recording(const Recording& whole, Interval extent, const Recording& pi
   return other.start <= extent.end + kLargestGap && extent.start <= other.end + kLargestGap;
 }
 
+// The recording with its columns, read again where they were let go; what was learned of it stays.
+void bring_back_columns(RankTimeline& rank, const RunOptions& options) {
+  if (!rank.recording.extent) return;
+  Recording again = options.read_again(rank.recording.path);
+  again.rank = rank.recording.rank;
+  rank.recording = std::move(again);
+}
+
+void put_into(RankTimeline& whole, RankTimeline& piece, const RunOptions& options) {
+  bring_back_columns(whole, options);
+  bring_back_columns(piece, options);
+  merge_recording(whole.recording, piece.recording);
+  // What was derived from the whole alone no longer holds.
+  Recording merged = std::move(whole.recording);
+  whole = {};
+  whole.recording = std::move(merged);
+}
+
 // The recordings of one rank, by time, pieces put together.
-std::vector<Recording> put_together(std::vector<Recording> recordings) {
-  std::vector<std::pair<Interval, Recording>> sorted;
-  for (Recording& recording : recordings)
-    sorted.emplace_back(absolute_extent(recording), std::move(recording));
+std::vector<RankTimeline> put_together(std::vector<RankTimeline> ranks, const RunOptions& options) {
+  std::vector<std::pair<Interval, RankTimeline>> sorted;
+  for (RankTimeline& rank : ranks)
+    sorted.emplace_back(absolute_extent(rank.recording), std::move(rank));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
-    return std::tuple(a.first.start, a.first.end, std::string_view(a.second.path)) <
-           std::tuple(b.first.start, b.first.end, std::string_view(b.second.path));
+    return std::tuple(a.first.start, a.first.end, std::string_view(a.second.recording.path)) <
+           std::tuple(b.first.start, b.first.end, std::string_view(b.second.recording.path));
   });
-  std::vector<std::pair<Interval, Recording>> kept;
-  for (auto& [extent, recording] : sorted) {
+  std::vector<std::pair<Interval, RankTimeline>> kept;
+  for (auto& [extent, rank] : sorted) {
     const auto home = std::find_if(kept.begin(), kept.end(), [&](const auto& whole) {
-      return same_recording(whole.second, whole.first, recording);
+      return same_recording(whole.second.recording, whole.first, rank.recording);
     });
     if (home == kept.end()) {
-      kept.emplace_back(extent, std::move(recording));
+      kept.emplace_back(extent, std::move(rank));
       continue;
     }
-    merge_recording(home->second, recording);
+    put_into(home->second, rank, options);
     home->first = {std::min(home->first.start, extent.start),
                    std::max(home->first.end, extent.end)};
   }
-  std::vector<Recording> result;
-  for (auto& [extent, recording] : kept) result.push_back(std::move(recording));
+  std::vector<RankTimeline> result;
+  for (auto& [extent, rank] : kept) result.push_back(std::move(rank));
   return result;
 }
 
@@ -178,32 +201,37 @@ std::optional<std::int64_t> rank_in_name(std::string_view path) {
                                          : rank_in_text(base_name(path.substr(0, slash)));
 }
 
-Job arrange_runs(std::vector<Recording> recordings, const RunOptions& options) {
+Job arrange_runs(std::vector<RankTimeline> ranks, const RunOptions& options) {
   Job job;
-  name_ranks(recordings, options.rank_from);
-  std::map<std::int64_t, std::vector<Recording>> by_rank;
-  for (Recording& recording : recordings) {
-    job.rank_of_path.emplace_back(recording.path, *recording.rank);
-    by_rank[*recording.rank].push_back(std::move(recording));
+  name_ranks(ranks, options.rank_from);
+  std::map<std::int64_t, std::vector<RankTimeline>> by_rank;
+  for (RankTimeline& rank : ranks) {
+    job.rank_of_path.emplace_back(rank.recording.path, *rank.recording.rank);
+    by_rank[*rank.recording.rank].push_back(std::move(rank));
   }
-  for (auto& [rank, of_rank] : by_rank) {
-    std::vector<Recording> runs = put_together(std::move(of_rank));
+  for (auto& [number, of_rank] : by_rank) {
+    std::vector<RankTimeline> runs = put_together(std::move(of_rank), options);
     if (runs.size() > 1) {
       job.notes.add(Note::repeated_rank,
-                    "rank " + std::to_string(rank) + ": " + runs[0].path + " and " + runs[1].path,
+                    "rank " + std::to_string(number) + ": " + runs[0].recording.path + " and " +
+                        runs[1].recording.path,
                     static_cast<std::int64_t>(runs.size()) - 1);
     }
     for (std::size_t run = 0; run < runs.size(); ++run) {
-      RankTimeline timeline;
-      timeline.rank = rank;
-      timeline.run = static_cast<int>(run);
-      timeline.recording = std::move(runs[run]);
-      job.ranks.push_back(std::move(timeline));
+      runs[run].rank = number;
+      runs[run].run = static_cast<int>(run);
+      job.ranks.push_back(std::move(runs[run]));
     }
   }
   name_hosts(job, options);
   find_missing(job);
   return job;
+}
+
+Job arrange_runs(std::vector<Recording> recordings, const RunOptions& options) {
+  std::vector<RankTimeline> ranks(recordings.size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) ranks[i].recording = std::move(recordings[i]);
+  return arrange_runs(std::move(ranks), options);
 }
 
 }  // namespace commlens

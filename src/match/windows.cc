@@ -81,7 +81,11 @@ bool steps_by_launches(RankTimeline& rank) {
                          : activity;
     mine.any = true;
   }
-  bool found = false;
+  // Launches that have nothing to do with steps say nothing about them.
+  const bool found = std::any_of(work.begin(), work.end(), [](const std::vector<StepStart>& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const StepStart& row) { return row.any; });
+  });
+  if (!found) return false;
   for (std::size_t d = 0; d < rank.devices.size(); ++d) {
     std::vector<StepStart> starts;
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -92,11 +96,9 @@ bool steps_by_launches(RankTimeline& rank) {
       work[d][s].number = steps[s].number;
       starts.push_back(work[d][s]);
     }
-    if (starts.empty()) continue;
-    set_tiles(rank.devices[d], starts);
-    found = true;
+    if (!starts.empty()) set_tiles(rank.devices[d], starts);
   }
-  return found;
+  return true;
 }
 
 // By ranges that are known from elsewhere: the GPU copies of the steps, or the host's own.

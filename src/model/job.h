@@ -109,6 +109,7 @@ struct DeviceTimeline {
 };
 
 struct RankTimeline {
+  bool ready = false;  // classified, cut into windows, figures computed
   std::int64_t rank = 0;
   int run = 0;       // 0, 1, ... where one rank was recorded more than once
   std::string host;  // empty is unknown

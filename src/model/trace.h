@@ -126,7 +126,8 @@ struct Recording {
   std::vector<ProcessGroup> groups;
   Ns clock_base = 0;
   ClockBase clock = ClockBase::unknown;
-  std::optional<Interval> span;  // of the recording window, where the file says
+  std::optional<Interval> extent;  // of all that was recorded, once the columns below are gone
+  std::optional<Interval> span;    // of the recording window, where the file says
 
   StringPool strings;
   std::vector<Stream> streams;

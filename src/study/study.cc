@@ -15,6 +15,7 @@
 #include "ingest/load.h"
 #include "match/classify.h"
 #include "match/exposure.h"
+#include "match/merge.h"
 #include "match/runs.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
@@ -72,47 +73,6 @@ WindowOptions window_options(const StudyOptions& options) {
           .steps = options.steps};
 }
 
-// Names every input in the report; hands over the recordings of those that could be used.
-std::vector<Recording> report_inputs(std::vector<LoadedInput> loaded, Study& study) {
-  std::vector<Recording> recordings;
-  for (LoadedInput& input : loaded) {
-    if (input.skipped) {
-      study.report.notes.add(Note::skipped_file, input.path);
-      continue;
-    }
-    InputReport report{.path = input.path,
-                       .format = input.format,
-                       .rank = {},
-                       .bytes = input.stored_bytes,
-                       .events = input.recording.events,
-                       .notes = {}};
-    if (input.usable) {
-      report.notes = input.recording.notes;
-      recordings.push_back(std::move(input.recording));
-    } else {
-      report.notes.add(Note::unusable_input, input.trouble);
-      study.troubles.push_back(input.trouble);
-      study.any_input_unusable = true;
-    }
-    study.report.inputs.push_back(std::move(report));
-  }
-  return recordings;
-}
-
-void keep_chosen_ranks(Job& job, const std::vector<std::int64_t>& chosen) {
-  if (chosen.empty()) return;
-  for (const std::int64_t rank : chosen) {
-    const auto found = std::find_if(job.ranks.begin(), job.ranks.end(),
-                                    [rank](const RankTimeline& row) { return row.rank == rank; });
-    if (found == job.ranks.end())
-      throw Error(ErrorKind::usage,
-                  "--ranks: there is no rank " + std::to_string(rank) + " in these inputs");
-  }
-  std::erase_if(job.ranks, [&chosen](const RankTimeline& row) {
-    return !std::binary_search(chosen.begin(), chosen.end(), row.rank);
-  });
-}
-
 // Figures of the chosen window and of every chosen step.
 void compute_figures(RankTimeline& rank, const WindowOptions& options) {
   for (DeviceTimeline& device : rank.devices) {
@@ -130,6 +90,107 @@ void compute_figures(RankTimeline& rank, const WindowOptions& options) {
   // A device without any of the chosen steps has no window to speak of.
   std::erase_if(rank.devices, [&options](const DeviceTimeline& device) {
     return !chosen_window(device, options);
+  });
+}
+
+// What is the same for every rank.
+struct Settings {
+  unsigned threads = 1;
+  std::vector<NameRule> rules;
+  WindowOptions windows;
+  bool keep_activities = false;
+};
+
+// One rank's recording to communications, windows and figures.
+void prepare(RankTimeline& rank, const Settings& settings) {
+  classify(rank, settings.rules);
+  find_step_windows(rank);
+  compute_figures(rank, settings.windows);
+  rank.ready = true;
+  // Standard input cannot be read again, should its recording be a piece of another.
+  if (!settings.keep_activities && rank.recording.path != "-") let_go_of_columns(rank);
+}
+
+// One input and what became of it.
+struct ReadInput {
+  LoadedInput input;  // without its recording
+  RankTimeline rank;  // of a usable one
+};
+
+std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& settings) {
+  const std::vector<FoundInput> found = find_inputs(options.paths);
+  std::vector<ReadInput> inputs(found.size());
+  const LoadOptions how{
+      .input_format = options.input_format, .jobs = settings.threads, .progress = options.progress};
+  load(found, how, [&](std::size_t i, LoadedInput&& input) {
+    inputs[i].rank.recording = std::move(input.recording);
+    inputs[i].input = std::move(input);
+    if (inputs[i].input.usable) prepare(inputs[i].rank, settings);
+  });
+  return inputs;
+}
+
+Recording read_again(const std::string& path, const StudyOptions& options) {
+  std::vector<LoadedInput> inputs =
+      load({{path, true}}, {.input_format = options.input_format, .jobs = 1, .progress = {}});
+  if (!inputs.front().usable)
+    throw Error(ErrorKind::input, path + ": changed while it was analysed; run again");
+  return std::move(inputs.front().recording);
+}
+
+// Names every input in the report; hands over the ranks of those that could be used.
+std::vector<RankTimeline> report_inputs(std::vector<ReadInput> inputs, Study& study) {
+  std::vector<RankTimeline> ranks;
+  for (auto& [input, rank] : inputs) {
+    if (input.skipped) {
+      study.report.notes.add(Note::skipped_file, input.path);
+      continue;
+    }
+    InputReport report{.path = input.path,
+                       .format = input.format,
+                       .rank = {},
+                       .bytes = input.stored_bytes,
+                       .events = rank.recording.events,
+                       .notes = {}};
+    if (input.usable) {
+      report.notes = rank.recording.notes;
+      ranks.push_back(std::move(rank));
+    } else {
+      report.notes.add(Note::unusable_input, input.trouble);
+      study.troubles.push_back(input.trouble);
+      study.any_input_unusable = true;
+    }
+    study.report.inputs.push_back(std::move(report));
+  }
+  return ranks;
+}
+
+// What to say when nothing at all could be used.
+Error nothing_usable(const Study& study, const StudyOptions& options) {
+  std::string message;
+  if (study.troubles.size() == 1) message = study.troubles.front();
+  if (study.troubles.size() > 1) {
+    message = "no input could be used";
+    for (const std::string& trouble : study.troubles) message += "\n  " + trouble;
+  }
+  if (study.troubles.empty()) {
+    for (const std::string& path : options.paths) message += (message.empty() ? "" : ", ") + path;
+    message += ": holds nothing that can be read; `commlens formats` lists what can";
+  }
+  return {ErrorKind::input, message};
+}
+
+void keep_chosen_ranks(Job& job, const std::vector<std::int64_t>& chosen) {
+  if (chosen.empty()) return;
+  for (const std::int64_t rank : chosen) {
+    const auto found = std::find_if(job.ranks.begin(), job.ranks.end(),
+                                    [rank](const RankTimeline& row) { return row.rank == rank; });
+    if (found == job.ranks.end())
+      throw Error(ErrorKind::usage,
+                  "--ranks: there is no rank " + std::to_string(rank) + " in these inputs");
+  }
+  std::erase_if(job.ranks, [&chosen](const RankTimeline& row) {
+    return !std::binary_search(chosen.begin(), chosen.end(), row.rank);
   });
 }
 
@@ -207,42 +268,28 @@ void check_options(const StudyOptions& options) {
 
 Study run_study(const StudyOptions& options) {
   Study study;
-  const unsigned threads = threads_for(options);
-  const std::vector<NameRule> rules = read_rules(options.rules_file);
+  const Settings settings{.threads = threads_for(options),
+                          .rules = read_rules(options.rules_file),
+                          .windows = window_options(options),
+                          .keep_activities = options.keep_activities};
+  study.whole_window =
+      settings.windows.choice == WindowChoice::gpu && settings.windows.steps.empty();
 
-  // Bytes to recordings, every file by itself.
-  std::vector<LoadedInput> loaded =
-      load(find_inputs(options.paths),
-           {.input_format = options.input_format, .jobs = threads, .progress = options.progress});
-  std::vector<Recording> recordings = report_inputs(std::move(loaded), study);
-  if (recordings.empty()) {
-    std::string message = study.troubles.empty() ? "" : "no input could be used";
-    for (const std::string& trouble : study.troubles) message += "\n  " + trouble;
-    if (study.troubles.size() == 1) message = study.troubles.front();
-    for (const std::string& path :
-         study.troubles.empty() ? options.paths : std::vector<std::string>()) {
-      message += (message.empty() ? "" : ", ") + path;
-    }
-    if (study.troubles.empty())
-      message += ": holds nothing that can be read; `commlens formats` lists what can";
-    throw Error(ErrorKind::input, message);
-  }
+  // Bytes to recordings to figures, every file by itself.
+  std::vector<RankTimeline> ranks = report_inputs(read_inputs(options, settings), study);
+  if (ranks.empty()) throw nothing_usable(study, options);
 
-  // Recordings to ranks; from here on the set of ranks is fixed.
-  study.job =
-      arrange_runs(std::move(recordings),
-                   {.rank_from = rank_source(options),
-                    .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts)});
+  // Which is which rank, and which are pieces of one; from here on the set of ranks is fixed.
+  study.job = arrange_runs(
+      std::move(ranks),
+      {.rank_from = rank_source(options),
+       .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts),
+       .read_again = [&options](const std::string& path) { return read_again(path, options); }});
   keep_chosen_ranks(study.job, options.ranks);
 
-  // Ranks to communications, windows and figures, each rank by itself.
-  const WindowOptions windows = window_options(options);
-  study.whole_window = windows.choice == WindowChoice::gpu && windows.steps.empty();
-  for_each_parallel(study.job.ranks.size(), threads, [&](std::size_t i) {
-    RankTimeline& rank = study.job.ranks[i];
-    classify(rank, rules);
-    find_step_windows(rank);
-    compute_figures(rank, windows);
+  // The figures of those that were put together only now.
+  for_each_parallel(study.job.ranks.size(), settings.threads, [&](std::size_t i) {
+    if (!study.job.ranks[i].ready) prepare(study.job.ranks[i], settings);
   });
   check_steps(study.job, options);
 
