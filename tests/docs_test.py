@@ -2,7 +2,7 @@
 """Checks that the documentation says what the program does: keys of the JSON, verbs, options, notes, names, links.
 
     docs_test.py COMMLENS            prints one line for each fault and fails if there is any
-    docs_test.py COMMLENS --update   writes what is generated: docs/notes.md and the example in docs/json.md
+    docs_test.py COMMLENS --update   writes what is generated: docs/notes.md, the example in docs/json.md, docs/report.svg
     docs_test.py --code COMPILER     compiles the files that docs/add-*.md show
 
 docs/json.md names a key by the headings' paths and the first column of the tables below them: under "## `ranks[]`,
@@ -162,11 +162,17 @@ def notes_page(program):
     return "\n".join(lines) + "\n"
 
 
+def picture(program):
+    words = [sys.executable, str(ROOT / "scripts" / "picture"), str(program.binary), "-"]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
 def generated(program, folder):
     """Pairs of a file and the text that it should hold."""
     page = read(DOCS / "json.md")
     marks = r"(?<=<!-- example -->\n).*?(?=\n<!-- end of example -->)"
     yield DOCS / "notes.md", notes_page(program)
+    yield DOCS / "report.svg", picture(program)
     yield DOCS / "json.md", re.sub(marks, lambda _: example(program, folder), page, flags=re.S)
 
 
@@ -226,6 +232,22 @@ def check_code(compiler):
             expect(process.returncode == 0, f"docs/add-*.md: {path} does not compile:\n{complaints}")
 
 
+def check_layers():
+    """The table in docs/architecture.md is that of tests/layers.py, for the folders that exist."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    import layers
+    table = read(DOCS / "architecture.md").split("## Who may include whom")[1]
+    said = {}
+    for folders, others in re.findall(r"^\| (`.*?`) \| (.*?) \|$", table, flags=re.M):
+        words = others.replace("the public headers", "commlens").replace("nothing of ours", "").replace(",", " ")
+        for folder in re.findall(r"`(\w+)`", folders):
+            said[folder] = set(words.replace(" of include/commlens", "").split())
+    for folder, others in layers.MAY.items():
+        there = {other for other in others.split() if other == "commlens" or (ROOT / "src" / other).is_dir()}
+        expect(not (ROOT / "src" / folder).is_dir() or said.get(folder) == there,
+               f"docs/architecture.md: {folder} may include, besides itself: {', '.join(sorted(there)) or 'nothing'}")
+
+
 # ---- Links and paths
 
 def anchor(heading):
@@ -271,6 +293,7 @@ def main():
                    f"{path.relative_to(ROOT)}: is not as tests/docs_test.py COMMLENS --update writes it")
         check_options(program)
         check_names(program, folder)
+        check_layers()
         check_links()
     finish()
 
