@@ -783,7 +783,7 @@ TEST(Kineto, OversizedStringsOfEscapes) {
   for (const std::string_view unit : {R"(\\)", R"(\")", R"(\\\")", R"(a\\)"}) {
     std::string huge;
     while (huge.size() < kHuge) huge += unit;
-    for (std::size_t shift = 0; shift < 4; ++shift) {
+    for (std::size_t shift = 0; shift < 2; ++shift) {
       const Recording r = read_text("{\"mine" + std::string(shift, '_') + "\": \"" + huge +
                                     "\", \"traceEvents\": [" + kernel_event("a", 5) + ", \"" +
                                     huge + "\", " + kernel_event("b", 9) + "]}");
