@@ -14,6 +14,7 @@
 #include "ingest/format.h"
 #include "match/classify.h"
 #include "match/exposure.h"
+#include "match/merge.h"
 #include "match/runs.h"
 #include "match/windows.h"
 #include "notation.h"
@@ -561,6 +562,41 @@ TEST(Runs, TheSameHostRecordingTwiceCountsOnce) {
   ASSERT_EQ(job.ranks.size(), 1U);
   classify(job.ranks[0], {});
   EXPECT_EQ(ops(job.ranks[0]), "all_reduce host_interval, broadcast host_interval");
+}
+
+// Ranks are analysed as they are read and let go of their columns; a piece of another recording is
+// read again, and what was learned of it stays.
+TEST(Runs, PiecesThatLetGoOfTheirColumns) {
+  const std::map<std::string, std::string_view> files = {
+      {"rank-1-a.json", "compute@7 [0,9) corr=1; all_reduce@20 [3,12) corr=2 bytes=8"},
+      {"rank-1-b.json", "compute@7 [10,11) corr=3; all_reduce@20 [3,12) corr=2 bytes=8"},
+      {"rank-2.json", "compute@7 [0,9) corr=1; broadcast@20 [3,12) corr=2"}};
+  std::vector<RankTimeline> ranks;
+  for (const auto& [path, text] : files) {
+    RankTimeline rank = classified(of_rank(text, {}, path));
+    const Interval extent = recorded_extent(rank.recording);
+    let_go_of_columns(rank);
+    EXPECT_EQ(rank.recording.gpu.size(), 0U);
+    EXPECT_EQ(recorded_extent(rank.recording), extent);
+    ranks.push_back(std::move(rank));
+  }
+  RunOptions options;
+  std::vector<std::string> read;
+  options.read_again = [&](const std::string& path) {
+    read.push_back(path);
+    return of_rank(files.at(path), {}, path);
+  };
+  const Job job = arrange_runs(std::move(ranks), options);
+  EXPECT_EQ(runs_of(job), "1/0 rank-1-a.json, 2/0 rank-2.json");
+  EXPECT_EQ(read, (std::vector<std::string>{"rank-1-a.json", "rank-1-b.json"}));
+  EXPECT_EQ(job.ranks[0].recording.gpu.size(), 3U);
+  EXPECT_EQ(job.ranks[0].recording.notes.count(Note::rank_from_file_name), 2);
+  EXPECT_EQ(job.ranks[0].recording.notes.count(Note::duplicate_events), 1);
+  EXPECT_TRUE(job.ranks[0].devices.empty()) << "what was derived from a piece does not hold";
+  // The other rank keeps its figures' names without its columns.
+  const RankTimeline& other = job.ranks[1];
+  EXPECT_EQ(ops(other), "broadcast kernel_name");
+  EXPECT_TRUE(other.recording.strings.get(other.devices[0].comm[0].name).starts_with("nccl"));
 }
 
 TEST(Runs, HostNames) {

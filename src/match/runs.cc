@@ -116,6 +116,7 @@ void bring_back_columns(RankTimeline& rank, const RunOptions& options) {
   if (!rank.recording.extent) return;
   Recording again = options.read_again(rank.recording.path);
   again.rank = rank.recording.rank;
+  again.notes = std::move(rank.recording.notes);
   rank.recording = std::move(again);
 }
 
