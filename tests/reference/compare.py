@@ -4,7 +4,8 @@
     compare.py COMMLENS_BINARY FILE...      every Kineto file is one run of the program
     compare.py COMMLENS_BINARY --corpus     all Kineto files of the corpus (COMMLENS_CORPUS)
 
-Exit code 1 with a line per differing figure. Times and counts must be equal; bandwidths and ratios to 1e-9.
+Exit code 1 with a line per differing figure, 77 where there is no corpus. Times and counts must be equal;
+bandwidths and ratios to 1e-9.
 """
 import json
 import os
@@ -87,6 +88,9 @@ def main(arguments):
         return 2
     binary, files = arguments[0], arguments[1:]
     if files == ["--corpus"]:
+        if not os.path.isdir(slow.corpus_folder()):
+            print(f"skipped: no corpus at {slow.corpus_folder()} (COMMLENS_CORPUS)")
+            return 77
         files = [os.path.join(slow.corpus_folder(), "kineto", name) for name in slow.corpus_table()]
     bad = 0
     for path in files:

@@ -347,11 +347,15 @@ def message_bytes(op, args):
     else:
         count_known = max(inward, outward)
     size = None if count_known is None else count_known * element
-    return size if size in INT64 else None
+    return size if size is not None and size in INT64 else None
 
 
 def group_size(args):
+    """CHOICE: without a size, a list of the members that was not cut says it."""
     n = whole(args.get("Group size"))
+    members = str(args.get("Process Group Ranks", ""))
+    if n is None and "..." not in members:
+        n = len(set(re.findall(r"\d+", members)))
     return n if n is not None and n > 0 else None
 
 
@@ -522,7 +526,12 @@ def step_windows(events, gpu, host):
             starts.append((number, min(g.start for g in launched)))
             last_end = max(g.end for g in launched)
     ends = [s for _, s in starts[1:]] + [last_end]
-    return [(n, s, e) for (n, s), e in zip(starts, ends)]
+    # CHOICE: steps tile, so a step whose work begins before that of the step before it begins where that one ends.
+    windows = []
+    for (number, start), end in zip(starts, ends):
+        start = max([start] + [hi for _, _, hi in windows[-1:]])
+        windows.append((number, start, max(start, end)))
+    return windows
 
 
 def rank_of(path, top):
