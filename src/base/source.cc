@@ -316,14 +316,25 @@ Source Source::open(const std::string& path) {
   const int file = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw Error(ErrorKind::input, path + ": cannot be opened: " + std::strerror(errno));
   auto raw = std::make_unique<Raw>(file);
-  struct stat info{};
+  struct stat info {};
   if (fstat(file, &info) == 0) {
     if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, path + ": is a folder, not a file");
   }
   Source source(path == "-" ? "standard input" : path);
   if (S_ISREG(info.st_mode)) source.stored_bytes_ = info.st_size;
   source.decoder_ = std::make_unique<Plain>(std::move(raw));
-  source.choose_decoder();
+  const bool regular = S_ISREG(info.st_mode);
+  source.plain_file_ = !source.choose_decoder() && regular;
+  return source;
+}
+
+Source Source::plain_from(const std::string& path, std::int64_t offset) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 || lseek(file, offset, SEEK_SET) < 0) {
+    throw Error(ErrorKind::input, path + ": cannot be opened again: " + std::strerror(errno));
+  }
+  Source source(path);
+  source.decoder_ = std::make_unique<Plain>(std::make_unique<Raw>(file));
   return source;
 }
 
@@ -335,23 +346,27 @@ Source Source::memory(std::string name, std::string_view bytes) {
   return source;
 }
 
-void Source::choose_decoder() {
+bool Source::choose_decoder() {
   const std::string_view head = decoder_->raw->peek();
   if (head.size() >= 2 && head.substr(0, 2) == "\x1F\x8B") {
 #if defined(COMMLENS_WITH_ISAL) || defined(COMMLENS_WITH_ZLIB)
     decoder_ = std::make_unique<Gzip>(std::move(decoder_->raw));
+    return true;
 #else
     throw Error(ErrorKind::input,
                 name_ + ": is gzip, which this build cannot read; unpack it first");
 #endif
-  } else if (head == std::string_view("\x28\xB5\x2F\xFD", 4)) {
+  }
+  if (head == std::string_view("\x28\xB5\x2F\xFD", 4)) {
 #ifdef COMMLENS_WITH_ZSTD
     decoder_ = std::make_unique<Zstd>(std::move(decoder_->raw));
+    return true;
 #else
     throw Error(ErrorKind::input,
                 name_ + ": is zstd, which this build cannot read; unpack it first");
 #endif
   }
+  return false;
 }
 
 std::size_t Source::read(std::span<char> out) {

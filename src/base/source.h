@@ -29,6 +29,8 @@ class Source {
   // Opens a file; "-" is standard input. Throws Error(input) where there is nothing to read:
   // absent, a folder, no permission, a compression that this build cannot read.
   static Source open(const std::string& path);
+  // A plain file from an offset on, whatever its first bytes are.
+  static Source plain_from(const std::string& path, std::int64_t offset);
   // Bytes that lie in memory already; they must outlive the source.
   static Source memory(std::string name, std::string_view bytes);
 
@@ -40,6 +42,8 @@ class Source {
   // which. What was readable before a fault is always delivered first.
   std::size_t read(std::span<char> out);
 
+  // Whether it is a file whose bytes are the text: pieces of it can be read on their own.
+  bool is_plain_file() const { return plain_file_; }
   SourceEnd end() const { return end_; }
   // One sentence on what went wrong at the end; empty after a complete read.
   const std::string& trouble() const { return trouble_; }
@@ -53,10 +57,11 @@ class Source {
   struct Gzip;
   struct Zstd;
   explicit Source(std::string name);
-  void choose_decoder();
+  bool choose_decoder();  // whether the bytes are compressed
 
   std::string name_;
   std::int64_t stored_bytes_ = 0;
+  bool plain_file_ = false;
   SourceEnd end_ = SourceEnd::not_yet;
   std::string trouble_;
   std::unique_ptr<Decoder> decoder_;

@@ -27,6 +27,9 @@ struct Format {
   // nothing can be used.
   void (*read)(Source& source, std::string_view head, const ReadOptions& options,
                TraceBuilder& builder);
+  // The same for a plain file, by several threads; null where the format cannot be split.
+  void (*read_split)(Source& source, std::string_view head, const ReadOptions& options,
+                     unsigned threads, TraceBuilder& builder);
 };
 
 // All formats, in the order in which they are asked.

@@ -8,16 +8,20 @@
 // plus the columns of wanted events. When it is wrong: damage that still looks like JSON (a quote
 // lost in pairs) can hide up to one event without a note.
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "ingest/format.h"
-#include "ingest/kineto_event.h"
-#include "ingest/kineto_metadata.h"
-#include "ingest/window.h"
+#include "ingest/kineto_reader.h"
 
 namespace commlens {
+
+extern const Format kKineto;
+
 namespace {
 
 constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -25,356 +29,45 @@ constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c
 // Times from this on are microseconds since the epoch (1973 and later), not since some base.
 constexpr Ns kEpochTimes = 100'000'000'000'000'000;
 
-// First keys that an event's object may begin with; to find one's way back after damage.
-constexpr std::array<std::string_view, 9> kEventKeys = {"\"ph\"",  "\"name\"", "\"cat\"",
-                                                        "\"pid\"", "\"tid\"",  "\"ts\"",
-                                                        "\"id\"",  "\"args\"", "\"dur\""};
-// Members that follow or precede the events.
-constexpr std::array<std::string_view, 8> kTopKeys = {"\"traceEvents\"",
-                                                      "\"traceName\"",
-                                                      "\"displayTimeUnit\"",
-                                                      "\"baseTimeNanoseconds\"",
-                                                      "\"distributedInfo\"",
-                                                      "\"schemaVersion\"",
-                                                      "\"INFO\"",
-                                                      "\"deviceProperties\""};
-// How far behind its start an event's damage may show and still be searched from its start.
-constexpr std::ptrdiff_t kFarthestBack = 4096;
-// More than any of these keys with blanks around it.
-constexpr std::ptrdiff_t kLookAhead = 256;
-
-template <std::size_t N>
-bool begins_with_key(const char* at, const char* end, const std::array<std::string_view, N>& keys) {
-  const std::string_view text(at, static_cast<std::size_t>(end - at));
-  return std::any_of(keys.begin(), keys.end(),
-                     [text](std::string_view key) { return text.starts_with(key); });
-}
+// A piece of a split file is worth a thread from this size on.
+constexpr std::int64_t kSmallestPiece = std::int64_t{8} << 20U;
 
 const char* behind_blanks(const char* at, const char* end) {
   while (at < end && is_blank(*at)) ++at;
   return at;
 }
 
-class KinetoReader {
- public:
-  KinetoReader(Source& source, std::string_view head, const ReadOptions& options,
-               TraceBuilder& builder)
-      : source_(source), window_(source, head), builder_(builder), events_(builder, options) {}
-
-  void read() {
-    begin_document();
-    read_document();
-    note_end_of_source();
-    settle_clock();
-    if (!saw_events_) {
-      throw Error(ErrorKind::input,
-                  source_.name() + ": " + std::string(note_info(Note::no_trace_events).message) +
-                      "; " + std::string(note_info(Note::no_trace_events).advice));
-    }
+// Files of some months in 2024 count from a base that they don't name; older ones count from the
+// epoch.
+void settle_clock(TraceBuilder& builder) {
+  Recording& about = builder.about();
+  // Most of the times decide: single ones may be lost.
+  std::int64_t votes = 0;
+  const auto ask = [&votes](Ns start) {
+    if (start != 0) votes += start >= kEpochTimes ? 1 : -1;
+  };
+  for (const Ns start : about.gpu.start) ask(start);
+  if (votes == 0) {
+    for (const Ns start : about.launches.start) ask(start);
+    for (const HostRange& range : about.host_ranges) ask(range.start);
+    if (about.span) ask(about.span->start);
   }
-
- private:
-  enum class Place { top, events, done };
-
-  // Unused bytes from `at` on, at least `wanted` of them unless the source ends.
-  const char* ensure(const char* at, std::ptrdiff_t wanted) {
-    window_.use(at);
-    while (window_.end() - window_.begin() < wanted && window_.refill()) {
-    }
-    return window_.begin();
+  if (votes > 0) {
+    about.clock_base = 0;
+    about.clock = ClockBase::epoch;
+  } else if (about.clock == ClockBase::unknown) {
+    about.notes.add(Note::no_clock_base);
   }
+}
 
-  void begin_document() {
-    const char* at = ensure(window_.begin(), 4);
-    if (window_.size() >= 3 && std::memcmp(at, "\xEF\xBB\xBF", 3) == 0)
-      at += 3;  // a byte-order mark
-    at = next_byte(at);
-    if (at == nullptr) return;
-    // Chrome's other form: the array of events alone.
-    place_ = *at == '[' ? Place::events : Place::top;
-    saw_events_ = *at == '[';
-    bare_array_ = saw_events_;
-    window_.use(at + 1);
-  }
-
-  // The next byte that is neither blank nor comma, with refills; null at the end of the source.
-  const char* next_byte(const char* at) {
-    for (;;) {
-      while (at < window_.end() && (is_blank(*at) || *at == ',')) {
-        commas_ += *at == ',' ? 1 : 0;
-        ++at;
-      }
-      if (at < window_.end()) return at;
-      window_.use(at);
-      if (!window_.refill()) return nullptr;
-      at = window_.begin();
-    }
-  }
-
-  void read_document() {
-    while (place_ != Place::done) {
-      if (place_ == Place::events) {
-        read_events();
-      } else {
-        read_member();
-      }
-    }
-  }
-
-  void read_events() {
-    bool first = true;
-    while (place_ == Place::events) {
-      commas_ = 0;
-      const char* at = next_byte(window_.begin());
-      if (at == nullptr) return stop_early();
-      if (*at == ']') {
-        if (commas_ > 0) builder_.notes().add(Note::extra_comma, commas_);
-        window_.use(at + 1);
-        place_ = bare_array_ ? Place::done : Place::top;
-        return;
-      }
-      if (commas_ > 1 || (first && commas_ > 0))
-        builder_.notes().add(Note::extra_comma, commas_ - (first ? 0 : 1));
-      first = false;
-      if (*at == '{') {
-        read_event(at);
-      } else {
-        read_stray_value(at);
-      }
-    }
-  }
-
-  // One event; `at` is its `{`.
-  void read_event(const char* at) {
-    for (;;) {
-      const char* inside = at + 1;
-      switch (events_.read(inside, window_.end(), window_.offset(at))) {
-        case Scan::ok: ++builder_.about().events; return window_.use(inside);
-        case Scan::bad:
-          builder_.notes().add(Note::malformed_event, example(at));
-          // Damage that shows late may have swallowed other events, so looking for the next begins
-          // behind this one's start; but not when that would mean reading far back again and again.
-          return find_next_event(inside - at > kFarthestBack ? inside : at + 1);
-        case Scan::need_more: break;
-      }
-      window_.use(at);
-      if (window_.refill()) {
-        at = window_.begin();
-        continue;
-      }
-      if (!window_.full()) return stop_early();
-      builder_.notes().add(Note::oversized_event, example(window_.begin()));
-      return pass_over_container();
-    }
-  }
-
-  // Something in the list of events that is no object: passed over as one value.
-  void read_stray_value(const char* at) {
-    for (;;) {
-      Walker walker(at, window_.end());
-      walker.skip_value();
-      if (walker.state() == Scan::ok) {
-        builder_.notes().add(Note::not_an_event, example(at));
-        return window_.use(walker.at());
-      }
-      if (walker.state() == Scan::bad) {
-        builder_.notes().add(Note::malformed_event, example(at));
-        return find_next_event(at + 1);
-      }
-      window_.use(at);
-      if (window_.refill()) {
-        at = window_.begin();
-        continue;
-      }
-      if (!window_.full()) return stop_early();
-      builder_.notes().add(Note::oversized_event, example(window_.begin()));
-      return *window_.begin() == '[' ? pass_over_container() : pass_over_string();
-    }
-  }
-
-  // The container at the window's begin is larger than any window: pass over it piece by piece.
-  void pass_over_container() {
-    ContainerSkipper skipper;
-    const char* at = window_.begin() + 1;
-    for (;;) {
-      const Scan scan = skipper.feed(at, window_.end());
-      if (scan == Scan::ok) return window_.use(at);
-      if (scan == Scan::bad) return find_next(at);
-      window_.use(at);
-      if (!window_.refill()) return stop_early();
-      at = window_.begin();
-    }
-  }
-
-  void pass_over_string() {
-    const char* at = *window_.begin() == '"' ? window_.begin() + 1 : window_.begin();
-    for (;;) {
-      Scan state = Scan::ok;
-      bool escaped = false;
-      if (const char* close = find_string_end(at, window_.end(), state, escaped))
-        return window_.use(close + 1);
-      if (state == Scan::bad) return find_next(at);
-      // A backslash may stand at the very end: the byte behind it belongs to it. One of a pair is
-      // closed.
-      const char* unpaired = window_.end();
-      while (unpaired > at && unpaired[-1] == '\\') --unpaired;
-      window_.use(window_.end() - (window_.end() - unpaired) % 2);
-      if (!window_.refill()) return stop_early();
-      at = window_.begin();
-    }
-  }
-
-  void find_next(const char* at) {
-    place_ == Place::events ? find_next_event(at) : find_next_member(at);
-  }
-
-  // After damage: on at the next object that begins like an event, or where the list of events
-  // ends.
-  void find_next_event(const char* at) {
-    for (;;) {
-      at = std::find_if(at, window_.end(), [](char c) { return c == '{' || c == ']'; });
-      at = ensure(at, kLookAhead);
-      if (at == window_.end()) return stop_early();
-      const char* next = behind_blanks(at + 1, window_.end());
-      if (*at == '{' && begins_with_key(next, window_.end(), kEventKeys)) return window_.use(at);
-      if (*at == ']' && ends_events(next)) return window_.use(at);
-      ++at;
-    }
-  }
-
-  // Whether what follows a `]` is what follows the list of events: a top-level member or the end.
-  bool ends_events(const char* at) const {
-    if (at == window_.end()) return true;
-    if (*at == '}') return behind_blanks(at + 1, window_.end()) == window_.end();
-    return *at == ',' &&
-           begins_with_key(behind_blanks(at + 1, window_.end()), window_.end(), kTopKeys);
-  }
-
-  // After damage outside the events: on at the next member that is known by name.
-  void find_next_member(const char* at) {
-    for (;;) {
-      at = std::find(at, window_.end(), '"');
-      at = ensure(at, kLookAhead);
-      if (at == window_.end()) {
-        place_ = Place::done;
-        return;
-      }
-      if (begins_with_key(at, window_.end(), kTopKeys)) return window_.use(at);
-      ++at;
-    }
-  }
-
-  // One member of the top-level object.
-  void read_member() {
-    const char* at = next_byte(window_.begin());
-    if (at == nullptr) return stop_early();
-    if (*at == '}') {
-      window_.use(at + 1);
-      place_ = Place::done;
-      return;
-    }
-    for (;;) {
-      window_.use(at);
-      Walker walker(at, window_.end());
-      std::string_view key;
-      bool complete = walker.next_key(key);
-      if (complete && key == "traceEvents" && *walker.at() == '[') {
-        saw_events_ = true;
-        place_ = Place::events;
-        return window_.use(walker.at() + 1);
-      }
-      const char* value_at = walker.at();
-      const Token value = complete ? walker.value() : Token{};
-      if (complete && walker.state() == Scan::ok) {
-        if (key == "traceEvents")
-          builder_.notes().add(Note::malformed_metadata, "\"traceEvents\" is no array");
-        read_kineto_metadata(key, value, window_.end(), builder_.about(), builder_.notes());
-        return window_.use(walker.at());
-      }
-      if (walker.state() == Scan::bad) {
-        builder_.notes().add(Note::malformed_metadata, example(at));
-        return find_next_member(at + 1);
-      }
-      if (window_.refill()) {
-        at = window_.begin();
-        continue;
-      }
-      if (!window_.full()) return stop_early();
-      builder_.notes().add(Note::malformed_metadata,
-                           "a value of more than 8 MiB: " + example(window_.begin()));
-      if (!complete) return find_next_member(window_.begin() + 1);
-      window_.use(window_.begin() + (value_at - at));
-      return *window_.begin() == '"' ? pass_over_string() : pass_over_container();
-    }
-  }
-
-  void stop_early() {
-    place_ = Place::done;
-    stopped_early_ = true;
-    // What is left unused is part of an event that was never finished.
-    window_.use(window_.end());
-  }
-
-  void note_end_of_source() {
-    // Read on to the end, so that a fault of the compressed stream behind the last event is seen
-    // too.
-    while (source_.end() == SourceEnd::not_yet) {
-      window_.use(window_.end());
-      window_.refill();
-    }
-    Notes& notes = builder_.notes();
-    const std::string where =
-        "at byte " + std::to_string(window_.offset(window_.end())) + " of the text";
-    switch (source_.end()) {
-      case SourceEnd::truncated:
-        return notes.add(Note::truncated, where + ": " + source_.trouble());
-      case SourceEnd::corrupt:
-        return notes.add(Note::corrupt_compression, where + ": " + source_.trouble());
-      case SourceEnd::failed: return notes.add(Note::read_failed, where + ": " + source_.trouble());
-      case SourceEnd::complete:
-      case SourceEnd::not_yet: break;
-    }
-    if (stopped_early_) notes.add(Note::truncated, where);
-  }
-
-  // Files of some months in 2024 count from a base that they don't name; older ones count from the
-  // epoch.
-  void settle_clock() {
-    Recording& about = builder_.about();
-    // Most of the times decide: single ones may be lost.
-    std::int64_t votes = 0;
-    const auto ask = [&votes](Ns start) {
-      if (start != 0) votes += start >= kEpochTimes ? 1 : -1;
-    };
-    for (const Ns start : about.gpu.start) ask(start);
-    if (votes == 0) {
-      for (const Ns start : about.launches.start) ask(start);
-      for (const HostRange& range : about.host_ranges) ask(range.start);
-      if (about.span) ask(about.span->start);
-    }
-    if (votes > 0) {
-      about.clock_base = 0;
-      about.clock = ClockBase::epoch;
-    } else if (about.clock == ClockBase::unknown) {
-      about.notes.add(Note::no_clock_base);
-    }
-  }
-
-  std::string example(const char* at) const {
-    const auto length = static_cast<std::size_t>(std::min<std::ptrdiff_t>(window_.end() - at, 100));
-    return "at byte " + std::to_string(window_.offset(at)) + ": " + std::string(at, length);
-  }
-
-  Source& source_;
-  Window window_;
-  TraceBuilder& builder_;
-  KinetoEvents events_;
-  Place place_ = Place::done;
-  bool saw_events_ = false;
-  bool bare_array_ = false;
-  bool stopped_early_ = false;
-  std::int64_t commas_ = 0;
-};
+// What can be said only when everything was read.
+void finish(const Source& source, bool saw_events, TraceBuilder& builder) {
+  settle_clock(builder);
+  if (saw_events) return;
+  const NoteInfo& note = note_info(Note::no_trace_events);
+  throw Error(ErrorKind::input,
+              source.name() + ": " + std::string(note.message) + "; " + std::string(note.advice));
+}
 
 // A JSON object with one of the members that only these traces have, or an array of events.
 bool sniff(std::string_view head) {
@@ -385,31 +78,101 @@ bool sniff(std::string_view head) {
   const std::string_view text(at, static_cast<std::size_t>(end - at));
   if (*at == '[') {
     const char* next = behind_blanks(at + 1, end);
-    return next < end && *next == '{' &&
-           begins_with_key(behind_blanks(next + 1, end), end, kEventKeys);
+    return next < end && *next == '{' && begins_like_event(behind_blanks(next + 1, end), end);
   }
   if (*at != '{') return false;
   // Our own timelines are of the same form but hold no recording: reading one would count
   // everything twice.
   if (text.find("\"commlens.timeline/") != std::string_view::npos) return false;
-  return std::any_of(kTopKeys.begin(), kTopKeys.end(), [text](std::string_view key) {
-    return text.find(key) != std::string_view::npos;
-  });
+  return holds_known_member(text);
 }
 
 void read(Source& source, std::string_view head, const ReadOptions& options,
           TraceBuilder& builder) {
-  KinetoReader(source, head, options, builder).read();
+  KinetoReader reader(source, head, options, builder);
+  reader.read_head();
+  reader.read_until(KinetoReader::kToTheEnd);
+  finish(source, reader.saw_events(), builder);
+}
+
+// One piece of a file's events: from the first that begins in it to the first that begins behind
+// it.
+struct Piece {
+  Piece(const std::string& path, std::int64_t from, std::int64_t to, const ReadOptions& options)
+      : limit(to),
+        source(Source::plain_from(path, from)),
+        builder(path, kKineto.name),
+        reader(source, {}, options, builder, from) {}
+
+  std::int64_t first = 0;  // where its first event begins
+  std::int64_t limit;
+  Source source;
+  TraceBuilder builder;
+  KinetoReader reader;
+};
+
+// Cuts the events of a plain file into pieces of equal bytes, reads them at the same time and puts
+// them together in order. A piece may take the inside of an event for its first event (an argument
+// that looks like one); then the piece before it, which knows where that event ends, disagrees, and
+// reads over the range itself: the result is that of one reader, always.
+void read_split(Source& source, std::string_view head, const ReadOptions& options, unsigned threads,
+                TraceBuilder& builder) {
+  KinetoReader first_reader(source, head, options, builder);
+  first_reader.read_head();
+  const std::int64_t from = first_reader.position();
+  const std::int64_t bytes = source.stored_bytes() - from;
+  const auto count = first_reader.at_end()
+                         ? std::int64_t{1}
+                         : std::clamp<std::int64_t>(bytes / kSmallestPiece, 1, threads);
+  const auto limit_of = [&](std::int64_t k) {
+    return k + 1 >= count ? KinetoReader::kToTheEnd : from + bytes / count * (k + 1);
+  };
+
+  std::vector<std::unique_ptr<Piece>> pieces(static_cast<std::size_t>(count));
+  std::exception_ptr failure;
+  std::mutex guard;
+  const auto read_piece = [&](std::int64_t k) {
+    try {
+      auto piece = std::make_unique<Piece>(source.name(), limit_of(k - 1), limit_of(k), options);
+      piece->reader.find_first_event();
+      piece->first = piece->reader.position();
+      piece->reader.read_until(piece->limit);
+      pieces[static_cast<std::size_t>(k)] = std::move(piece);
+    } catch (...) {
+      const std::lock_guard lock(guard);
+      failure = std::current_exception();
+    }
+  };
+  std::vector<std::jthread> helpers;
+  for (std::int64_t k = 1; k < count; ++k) helpers.emplace_back(read_piece, k);
+  first_reader.read_until(limit_of(0));
+  helpers.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+
+  const KinetoReader* last = &first_reader;
+  std::unique_ptr<Piece> kept;  // the piece that `last` belongs to
+  for (std::int64_t k = 1; k < count && !last->at_end(); ++k) {
+    std::unique_ptr<Piece> piece = std::move(pieces[static_cast<std::size_t>(k)]);
+    if (piece->first != last->position()) {
+      piece = std::make_unique<Piece>(source.name(), last->position(), limit_of(k), options);
+      piece->reader.resume_events();
+      piece->reader.read_until(piece->limit);
+    }
+    builder.append(std::move(piece->builder));
+    kept = std::move(piece);
+    last = &kept->reader;
+  }
+  finish(source, first_reader.saw_events(), builder);
 }
 
 }  // namespace
 
-extern const Format kKineto;
 constinit const Format kKineto{
     .name = "kineto",
     .summary = "PyTorch Profiler traces (Kineto, torch 1.9 and later): .json, .json.gz, .json.zst",
     .sniff = sniff,
     .read = read,
+    .read_split = read_split,
 };
 
 }  // namespace commlens

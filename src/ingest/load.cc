@@ -81,10 +81,14 @@ const Format* format_of(std::string_view head, const LoadOptions& options) {
 }
 
 Recording read_recording(const std::string& path, const Format& format, Source& source,
-                         std::string_view head, const ReadOptions& options) {
+                         std::string_view head, const ReadOptions& options, unsigned threads) {
   TraceBuilder builder(path, format.name);
   builder.about().stored_bytes = source.stored_bytes();
-  format.read(source, head, options, builder);
+  if (threads > 1 && source.is_plain_file() && format.read_split != nullptr) {
+    format.read_split(source, head, options, threads, builder);
+  } else {
+    format.read(source, head, options, builder);
+  }
   return builder.finish();
 }
 
@@ -105,7 +109,8 @@ bool looks_like_trace(const std::string& path) {
   return fs::path(path).filename().string().find(".json") != std::string::npos;
 }
 
-void load_one(const FoundInput& input, const LoadOptions& options, LoadedInput& result) {
+void load_one(const FoundInput& input, const LoadOptions& options, unsigned threads,
+              LoadedInput& result) {
   if (is_folder(input.path)) {
     result.trouble = input.path + ": is a folder without any file in it";
     return;
@@ -129,12 +134,12 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedInput& 
     return;
   }
   result.format = format->name;
-  result.recording = read_recording(input.path, *format, source, head, {});
+  result.recording = read_recording(input.path, *format, source, head, {}, threads);
   if (wants_host_compute(result.recording) && input.path != "-") {
     Source again = Source::open(input.path);
     const std::string again_head = read_head(again);
     result.recording =
-        read_recording(input.path, *format, again, again_head, {.host_compute = true});
+        read_recording(input.path, *format, again, again_head, {.host_compute = true}, 1);
   }
   result.usable = true;
 }
@@ -171,6 +176,9 @@ std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths) {
 
 void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
           const std::function<void(std::size_t, LoadedInput&&)>& consume) {
+  // Threads beyond the number of files help with single ones.
+  const auto threads_each = static_cast<unsigned>(
+      std::max<std::size_t>(1, options.jobs / std::max<std::size_t>(1, inputs.size())));
   std::atomic<std::size_t> next{0};
   std::mutex report;
   std::size_t done = 0;
@@ -179,7 +187,7 @@ void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
     LoadedInput input;
     input.path = inputs[i].path;
     try {
-      load_one(inputs[i], options, input);
+      load_one(inputs[i], options, threads_each, input);
     } catch (const Error& error) {
       input.trouble = error.what();
       input.skipped = !inputs[i].named && !looks_like_trace(inputs[i].path);

@@ -15,10 +15,11 @@ constexpr std::size_t kLargestSize = std::size_t{8} << 20U;
 
 }  // namespace
 
-Window::Window(Source& source, std::string_view head)
+Window::Window(Source& source, std::string_view head, std::int64_t offset)
     : source_(source),
       buffer_(new char[kUsualSize + kScanPadding]),  // not zeroed: only what was read is looked at
-      capacity_(kUsualSize) {
+      capacity_(kUsualSize),
+      consumed_(offset) {
   while (capacity_ < head.size()) grow();
   std::memcpy(buffer_.get(), head.data(), head.size());
   end_ = head.size();

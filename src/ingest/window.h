@@ -15,7 +15,8 @@ namespace commlens {
 class Window {
  public:
   // `head`: bytes that were taken from the source already (to tell the format by).
-  Window(Source& source, std::string_view head);
+  // Its first byte stands at `offset` of the text.
+  Window(Source& source, std::string_view head, std::int64_t offset = 0);
 
   const char* begin() const { return buffer_.get() + begin_; }
   const char* end() const { return buffer_.get() + end_; }

@@ -61,7 +61,8 @@ MetaId TraceBuilder::add_meta(const CollectiveMeta& meta) {
 ThreadId TraceBuilder::thread(std::int64_t process, std::int64_t thread) {
   const std::pair key{process, thread};
   if (last_thread_.valid() && key == last_thread_key_) return last_thread_;
-  const auto [found, inserted] = threads_.try_emplace(key, ThreadId::from(recording_.threads.size()));
+  const auto [found, inserted] =
+      threads_.try_emplace(key, ThreadId::from(recording_.threads.size()));
   if (inserted) recording_.threads.push_back(key);
   last_thread_key_ = key;
   last_thread_ = found->second;
@@ -107,6 +108,91 @@ void TraceBuilder::add_step(std::int64_t number, Interval range, bool on_gpu) {
   recording_.steps.push_back(
       on_gpu ? StepRange{.number = number, .host = {}, .gpu_annotation = range}
              : StepRange{.number = number, .host = range, .gpu_annotation = {}});
+}
+
+void TraceBuilder::append(TraceBuilder&& later) {
+  append_about(later.recording_);
+  append_host(later.recording_);
+  append_activities(later.recording_);
+  for (std::size_t t = 0; t < later.host_compute_.size(); ++t) {
+    const auto [process, number] = later.recording_.threads[t];
+    for (const Interval interval : later.host_compute_[t])
+      add_host_compute(interval, thread(process, number));
+  }
+  external_equals_correlation_ += later.external_equals_correlation_;
+}
+
+// What is said twice counts as it was said last.
+void TraceBuilder::append_about(Recording& later) {
+  recording_.events += later.events;
+  recording_.notes.merge(later.notes);
+  if (later.rank) recording_.rank = later.rank;
+  if (later.world_size != 0) recording_.world_size = later.world_size;
+  if (later.span) recording_.span = later.span;
+  if (later.clock != ClockBase::unknown) {
+    recording_.clock = later.clock;
+    recording_.clock_base = later.clock_base;
+  }
+  if (recording_.process == kUnknown) recording_.process = later.process;
+  if (!later.backend.empty()) recording_.backend = std::move(later.backend);
+  if (!later.nccl_version.empty()) recording_.nccl_version = std::move(later.nccl_version);
+  if (!later.host.empty()) recording_.host = std::move(later.host);
+  for (ProcessGroup& group : later.groups) recording_.groups.push_back(std::move(group));
+}
+
+// Column by column, each let go before the next: two pieces and their sum need not fit at once.
+void TraceBuilder::append_activities(Recording& later) {
+  GpuActivities& to = recording_.gpu;
+  GpuActivities& from = later.gpu;
+  const auto move_column = [](auto& target, auto& source, auto translate) {
+    for (const auto& value : source) target.push_back(translate(value));
+    source.clear();
+  };
+  const auto same = [](auto value) { return value; };
+  std::vector<StringId> names;
+  for (std::size_t i = 0; i < later.strings.size(); ++i)
+    names.push_back(recording_.strings.intern(later.strings.get(StringId::from(i))));
+  const auto name = [&names](StringId id) { return id.valid() ? names[id.index()] : id; };
+  std::vector<StreamId> streams;
+  for (const Stream& stream : later.streams) {
+    const auto [found, inserted] = streams_.try_emplace(stream, StreamId::from(streams_.size()));
+    if (inserted) recording_.streams.push_back(stream);
+    streams.push_back(found->second);
+  }
+  std::vector<MetaId> metas;
+  for (CollectiveMeta meta : later.metas) {
+    for (StringId* id : {&meta.collective, &meta.dtype, &meta.group_name, &meta.group_description,
+                         &meta.group_ranks})
+      *id = name(*id);
+    metas.push_back(add_meta(meta));
+  }
+  const auto meta_of = [&metas](MetaId id) { return id.valid() ? metas[id.index()] : id; };
+  move_column(to.start, from.start, same);
+  move_column(to.end, from.end, same);
+  move_column(to.correlation, from.correlation, same);
+  move_column(to.external_id, from.external_id, same);
+  move_column(to.kind, from.kind, same);
+  move_column(to.name, from.name, name);
+  move_column(to.stream, from.stream, [&streams](StreamId id) { return streams[id.index()]; });
+  move_column(to.meta, from.meta, meta_of);
+  for (HostRange range : later.host_ranges) {
+    range.thread = thread(later.threads[range.thread.index()].first,
+                          later.threads[range.thread.index()].second);
+    range.name = name(range.name);
+    range.backend = name(range.backend);
+    range.meta = meta_of(range.meta);
+    recording_.host_ranges.push_back(range);
+  }
+}
+
+void TraceBuilder::append_host(Recording& later) {
+  for (const auto& [process, number] : later.threads) thread(process, number);
+  for (std::size_t i = 0; i < later.launches.size(); ++i) {
+    const auto [process, number] = later.threads[later.launches.thread[i].index()];
+    add_launch(later.launches.correlation[i], later.launches.start[i], thread(process, number));
+  }
+  later.launches = {};
+  recording_.steps.insert(recording_.steps.end(), later.steps.begin(), later.steps.end());
 }
 
 Recording TraceBuilder::finish() {

@@ -40,11 +40,17 @@ class TraceBuilder {
   Recording& about() { return recording_; }
   Notes& notes() { return recording_.notes; }
 
+  // Adds what another builder was given, as if it had been pushed here after everything else.
+  void append(TraceBuilder&& later);
+
   // Checks what can only be checked at the end (lost time stamps, absurd durations, external ids
   // that link nothing) and hands the recording over.
   Recording finish();
 
  private:
+  void append_about(Recording& later);
+  void append_activities(Recording& later);
+  void append_host(Recording& later);
   void merge_steps();
   void drop_lost_times();
   void cut_absurd_durations();

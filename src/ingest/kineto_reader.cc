@@ -1,0 +1,342 @@
+// The pass itself: members of the top-level object are read whole, events one by one; what reaches
+// beyond the window is read again after more was brought in. After damage, reading goes on at the
+// next thing that begins like an event.
+#include "ingest/kineto_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "ingest/kineto_metadata.h"
+
+namespace commlens {
+namespace {
+
+constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+// First keys that an event's object may begin with; to find one's way back after damage.
+constexpr std::array<std::string_view, 9> kEventKeys = {"\"ph\"",  "\"name\"", "\"cat\"",
+                                                        "\"pid\"", "\"tid\"",  "\"ts\"",
+                                                        "\"id\"",  "\"args\"", "\"dur\""};
+// Members that follow or precede the events.
+constexpr std::array<std::string_view, 8> kTopKeys = {"\"traceEvents\"",
+                                                      "\"traceName\"",
+                                                      "\"displayTimeUnit\"",
+                                                      "\"baseTimeNanoseconds\"",
+                                                      "\"distributedInfo\"",
+                                                      "\"schemaVersion\"",
+                                                      "\"INFO\"",
+                                                      "\"deviceProperties\""};
+// How far behind its start an event's damage may show and still be searched from its start.
+constexpr std::ptrdiff_t kFarthestBack = 4096;
+// More than any of these keys with blanks around it.
+constexpr std::ptrdiff_t kLookAhead = 256;
+
+template <std::size_t N>
+bool begins_with_key(const char* at, const char* end, const std::array<std::string_view, N>& keys) {
+  const std::string_view text(at, static_cast<std::size_t>(end - at));
+  return std::any_of(keys.begin(), keys.end(),
+                     [text](std::string_view key) { return text.starts_with(key); });
+}
+
+const char* behind_blanks(const char* at, const char* end) {
+  while (at < end && is_blank(*at)) ++at;
+  return at;
+}
+
+}  // namespace
+
+bool begins_like_event(const char* at, const char* end) {
+  return begins_with_key(at, end, kEventKeys);
+}
+bool begins_like_member(const char* at, const char* end) {
+  return begins_with_key(at, end, kTopKeys);
+}
+bool holds_known_member(std::string_view text) {
+  return std::any_of(kTopKeys.begin(), kTopKeys.end(), [text](std::string_view key) {
+    return text.find(key) != std::string_view::npos;
+  });
+}
+
+// Unused bytes from `at` on, at least `wanted` of them unless the source ends.
+const char* KinetoReader::ensure(const char* at, std::ptrdiff_t wanted) {
+  window_.use(at);
+  while (window_.end() - window_.begin() < wanted && window_.refill()) {
+  }
+  return window_.begin();
+}
+
+void KinetoReader::begin_document() {
+  const char* at = ensure(window_.begin(), 4);
+  if (window_.size() >= 3 && std::memcmp(at, "\xEF\xBB\xBF", 3) == 0) at += 3;  // a byte-order mark
+  at = next_byte(at);
+  if (at == nullptr) return;
+  // Chrome's other form: the array of events alone.
+  place_ = *at == '[' ? Place::events : Place::top;
+  saw_events_ = *at == '[';
+  bare_array_ = saw_events_;
+  window_.use(at + 1);
+}
+
+// The next byte that is neither blank nor comma, with refills; null at the end of the source.
+const char* KinetoReader::next_byte(const char* at) {
+  for (;;) {
+    while (at < window_.end() && (is_blank(*at) || *at == ',')) {
+      commas_ += *at == ',' ? 1 : 0;
+      ++at;
+    }
+    if (at < window_.end()) return at;
+    window_.use(at);
+    if (!window_.refill()) return nullptr;
+    at = window_.begin();
+  }
+}
+
+void KinetoReader::read_head() {
+  begin_document();
+  while (place_ == Place::top) read_member();
+}
+
+void KinetoReader::find_first_event() {
+  place_ = Place::events;
+  find_next_event(window_.begin());
+}
+
+void KinetoReader::read_until(std::int64_t limit) {
+  at_limit_ = false;
+  while (place_ != Place::done && !at_limit_) {
+    if (place_ == Place::events) {
+      read_events(limit);
+    } else {
+      read_member();
+    }
+  }
+  if (place_ == Place::done) note_end_of_source();
+}
+
+void KinetoReader::read_events(std::int64_t limit) {
+  bool first = true;
+  while (place_ == Place::events) {
+    commas_ = 0;
+    const char* at = next_byte(window_.begin());
+    if (at == nullptr) return stop_early();
+    if (window_.offset(at) >= limit) {
+      if (commas_ > 1) builder_.notes().add(Note::extra_comma, commas_ - 1);
+      at_limit_ = true;
+      return window_.use(at);
+    }
+    if (*at == ']') {
+      if (commas_ > 0) builder_.notes().add(Note::extra_comma, commas_);
+      window_.use(at + 1);
+      place_ = bare_array_ ? Place::done : Place::top;
+      return;
+    }
+    if (commas_ > 1 || (first && commas_ > 0))
+      builder_.notes().add(Note::extra_comma, commas_ - (first ? 0 : 1));
+    first = false;
+    if (*at == '{') {
+      read_event(at);
+    } else {
+      read_stray_value(at);
+    }
+  }
+}
+
+// One event; `at` is its `{`.
+void KinetoReader::read_event(const char* at) {
+  for (;;) {
+    const char* inside = at + 1;
+    switch (events_.read(inside, window_.end(), window_.offset(at))) {
+      case Scan::ok: ++builder_.about().events; return window_.use(inside);
+      case Scan::bad:
+        builder_.notes().add(Note::malformed_event, example(at));
+        // Damage that shows late may have swallowed other events, so looking for the next begins
+        // behind this one's start; but not when that would mean reading far back again and again.
+        return find_next_event(inside - at > kFarthestBack ? inside : at + 1);
+      case Scan::need_more: break;
+    }
+    window_.use(at);
+    if (window_.refill()) {
+      at = window_.begin();
+      continue;
+    }
+    if (!window_.full()) return stop_early();
+    builder_.notes().add(Note::oversized_event, example(window_.begin()));
+    return pass_over_container();
+  }
+}
+
+// Something in the list of events that is no object: passed over as one value.
+void KinetoReader::read_stray_value(const char* at) {
+  for (;;) {
+    Walker walker(at, window_.end());
+    walker.skip_value();
+    if (walker.state() == Scan::ok) {
+      builder_.notes().add(Note::not_an_event, example(at));
+      return window_.use(walker.at());
+    }
+    if (walker.state() == Scan::bad) {
+      builder_.notes().add(Note::malformed_event, example(at));
+      return find_next_event(at + 1);
+    }
+    window_.use(at);
+    if (window_.refill()) {
+      at = window_.begin();
+      continue;
+    }
+    if (!window_.full()) return stop_early();
+    builder_.notes().add(Note::oversized_event, example(window_.begin()));
+    return *window_.begin() == '[' ? pass_over_container() : pass_over_string();
+  }
+}
+
+// The container at the window's begin is larger than any window: pass over it piece by piece.
+void KinetoReader::pass_over_container() {
+  ContainerSkipper skipper;
+  const char* at = window_.begin() + 1;
+  for (;;) {
+    const Scan scan = skipper.feed(at, window_.end());
+    if (scan == Scan::ok) return window_.use(at);
+    if (scan == Scan::bad) return find_next(at);
+    window_.use(at);
+    if (!window_.refill()) return stop_early();
+    at = window_.begin();
+  }
+}
+
+void KinetoReader::pass_over_string() {
+  const char* at = *window_.begin() == '"' ? window_.begin() + 1 : window_.begin();
+  for (;;) {
+    Scan state = Scan::ok;
+    bool escaped = false;
+    if (const char* close = find_string_end(at, window_.end(), state, escaped))
+      return window_.use(close + 1);
+    if (state == Scan::bad) return find_next(at);
+    // A backslash may stand at the very end: the byte behind it belongs to it. One of a pair is
+    // closed.
+    const char* unpaired = window_.end();
+    while (unpaired > at && unpaired[-1] == '\\') --unpaired;
+    window_.use(window_.end() - (window_.end() - unpaired) % 2);
+    if (!window_.refill()) return stop_early();
+    at = window_.begin();
+  }
+}
+
+void KinetoReader::find_next(const char* at) {
+  place_ == Place::events ? find_next_event(at) : find_next_member(at);
+}
+
+// After damage: on at the next object that begins like an event, or where the list of events
+// ends.
+void KinetoReader::find_next_event(const char* at) {
+  for (;;) {
+    at = std::find_if(at, window_.end(), [](char c) { return c == '{' || c == ']'; });
+    at = ensure(at, kLookAhead);
+    if (at == window_.end()) return stop_early();
+    const char* next = behind_blanks(at + 1, window_.end());
+    if (*at == '{' && begins_like_event(next, window_.end())) return window_.use(at);
+    if (*at == ']' && ends_events(next)) return window_.use(at);
+    ++at;
+  }
+}
+
+// Whether what follows a `]` is what follows the list of events: a top-level member or the end.
+bool KinetoReader::ends_events(const char* at) const {
+  if (at == window_.end()) return true;
+  if (*at == '}') return behind_blanks(at + 1, window_.end()) == window_.end();
+  return *at == ',' &&
+         begins_with_key(behind_blanks(at + 1, window_.end()), window_.end(), kTopKeys);
+}
+
+// After damage outside the events: on at the next member that is known by name.
+void KinetoReader::find_next_member(const char* at) {
+  for (;;) {
+    at = std::find(at, window_.end(), '"');
+    at = ensure(at, kLookAhead);
+    if (at == window_.end()) {
+      place_ = Place::done;
+      return;
+    }
+    if (begins_with_key(at, window_.end(), kTopKeys)) return window_.use(at);
+    ++at;
+  }
+}
+
+// One member of the top-level object.
+void KinetoReader::read_member() {
+  const char* at = next_byte(window_.begin());
+  if (at == nullptr) return stop_early();
+  if (*at == '}') {
+    window_.use(at + 1);
+    place_ = Place::done;
+    return;
+  }
+  for (;;) {
+    window_.use(at);
+    Walker walker(at, window_.end());
+    std::string_view key;
+    bool complete = walker.next_key(key);
+    if (complete && key == "traceEvents" && *walker.at() == '[') {
+      saw_events_ = true;
+      place_ = Place::events;
+      return window_.use(walker.at() + 1);
+    }
+    const char* value_at = walker.at();
+    const Token value = complete ? walker.value() : Token{};
+    if (complete && walker.state() == Scan::ok) {
+      if (key == "traceEvents")
+        builder_.notes().add(Note::malformed_metadata, "\"traceEvents\" is no array");
+      read_kineto_metadata(key, value, window_.end(), builder_.about(), builder_.notes());
+      return window_.use(walker.at());
+    }
+    if (walker.state() == Scan::bad) {
+      builder_.notes().add(Note::malformed_metadata, example(at));
+      return find_next_member(at + 1);
+    }
+    if (window_.refill()) {
+      at = window_.begin();
+      continue;
+    }
+    if (!window_.full()) return stop_early();
+    builder_.notes().add(Note::malformed_metadata,
+                         "a value of more than 8 MiB: " + example(window_.begin()));
+    if (!complete) return find_next_member(window_.begin() + 1);
+    window_.use(window_.begin() + (value_at - at));
+    return *window_.begin() == '"' ? pass_over_string() : pass_over_container();
+  }
+}
+
+void KinetoReader::stop_early() {
+  place_ = Place::done;
+  stopped_early_ = true;
+  // What is left unused is part of an event that was never finished.
+  window_.use(window_.end());
+}
+
+void KinetoReader::note_end_of_source() {
+  // Read on to the end, so that a fault of the compressed stream behind the last event is seen
+  // too.
+  while (source_.end() == SourceEnd::not_yet) {
+    window_.use(window_.end());
+    window_.refill();
+  }
+  Notes& notes = builder_.notes();
+  const std::string where =
+      "at byte " + std::to_string(window_.offset(window_.end())) + " of the text";
+  switch (source_.end()) {
+    case SourceEnd::truncated: return notes.add(Note::truncated, where + ": " + source_.trouble());
+    case SourceEnd::corrupt:
+      return notes.add(Note::corrupt_compression, where + ": " + source_.trouble());
+    case SourceEnd::failed: return notes.add(Note::read_failed, where + ": " + source_.trouble());
+    case SourceEnd::complete:
+    case SourceEnd::not_yet: break;
+  }
+  if (stopped_early_) notes.add(Note::truncated, where);
+}
+
+std::string KinetoReader::example(const char* at) const {
+  const auto length = static_cast<std::size_t>(std::min<std::ptrdiff_t>(window_.end() - at, 100));
+  return "at byte " + std::to_string(window_.offset(at)) + ": " + std::string(at, length);
+}
+
+}  // namespace commlens
