@@ -38,6 +38,10 @@ class Source {
   Source& operator=(Source&&) noexcept;
   ~Source();
 
+  // From now on the text is decompressed by a thread of its own, a little ahead of `read`. To be
+  // called before any read or after some; not twice.
+  void read_ahead();
+
   // Reads up to `out.size()` bytes of decompressed text; 0 means the end, and `end()` then says
   // which. What was readable before a fault is always delivered first.
   std::size_t read(std::span<char> out);
@@ -56,6 +60,7 @@ class Source {
   struct Plain;
   struct Gzip;
   struct Zstd;
+  struct Ahead;
   explicit Source(std::string name);
   bool choose_decoder();  // whether the bytes are compressed
 

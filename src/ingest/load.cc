@@ -87,6 +87,7 @@ Recording read_recording(const std::string& path, const Format& format, Source& 
   if (threads > 1 && source.is_plain_file() && format.read_split != nullptr) {
     format.read_split(source, head, options, threads, builder);
   } else {
+    if (threads > 1 && !source.is_plain_file()) source.read_ahead();
     format.read(source, head, options, builder);
   }
   return builder.finish();
