@@ -26,6 +26,12 @@ struct RawTexts {
   std::vector<std::string> by;
 };
 
+// An empty text comes from a script's unset variable; taken as "all" it would hide that.
+CLI::Validator not_empty() {
+  return {[](std::string& text) { return std::string(text.empty() ? "a value is missing" : ""); },
+          "", ""};
+}
+
 void add_output_options(CLI::App& verb, OutputOptions& output, bool with_format) {
   if (with_format)
     verb.add_option("--format", output.format, "text or json")
@@ -44,8 +50,11 @@ void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
       ->required()
       ->type_name("");
   verb.add_option("--steps", raw.steps, "Only these steps, by ProfilerStep number: 5, 5..8 or 5,7")
+      ->check(not_empty())
       ->type_name("A..B");
-  verb.add_option("--ranks", raw.ranks, "Only these ranks: 0-3,7")->type_name("LIST");
+  verb.add_option("--ranks", raw.ranks, "Only these ranks: 0-3,7")
+      ->check(not_empty())
+      ->type_name("LIST");
   verb.add_option("--window", study.window, "gpu (first GPU start to last end) or steps")
       ->type_name("NAME")
       ->capture_default_str();
@@ -167,6 +176,7 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
         verb->add_option("--by", raw.by,
                          "Also sum communication by these keys: op,rank (op, group, size, dtype, "
                          "stream, step, rank, device, host, evidence); repeatable")
+            ->check(not_empty())
             ->type_name("KEYS")
             ->take_all()
             ->expected(1);
@@ -199,11 +209,16 @@ void finish(Arguments& arguments, const RawTexts& raw) {
   require_name("--color", arguments.output.color, {"auto", "always", "never"});
 }
 
-// A word that is no verb is refused here, where the verbs are known to suggest from.
+// A first word that is no verb is refused here, where the verbs are known to suggest from.
 void check_verb(int argc, char** argv) {
   std::vector<std::string_view> verbs;
   for (const Command* command : commands()) verbs.push_back(command->name);
-  if (argc > 1 && argv[1][0] != '-') require_name("verb", argv[1], verbs);
+  if (argc < 2) throw Error(ErrorKind::usage, "a verb is missing; `commlens --help` lists them");
+  if (argv[1][0] == '-') {
+    require_name("option", argv[1], {"-h", "--help", "--version"});
+  } else {
+    require_name("verb", argv[1], verbs);
+  }
 }
 
 // An option that is not known, with the nearest that is.

@@ -20,7 +20,9 @@ int exit_code(commlens::ErrorKind kind) {
 int run(int argc, char** argv) {
   const commlens::cli::Arguments arguments = commlens::cli::parse_arguments(argc, argv);
   if (!arguments.help.empty()) {
-    std::fputs(arguments.help.c_str(), stdout);
+    commlens::Sink out("-");
+    out.append(arguments.help);
+    out.close();
     return commlens::cli::kDone;
   }
   return commlens::cli::find_command(arguments.verb)->run(arguments);

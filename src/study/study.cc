@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -62,8 +63,10 @@ RankFrom rank_source(const StudyOptions& options) {
 
 std::vector<NameRule> read_rules(const std::string& path) {
   if (path.empty()) return {};
+  std::error_code error;
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ErrorKind::usage, path + ": the rules file cannot be opened");
+  if (!file || std::filesystem::is_directory(path, error))
+    throw Error(ErrorKind::usage, path + ": the rules file cannot be opened");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return parse_name_rules(text, path);
 }
@@ -251,6 +254,21 @@ void report_rank_notes(Study& study) {
   }
 }
 
+// Each list of keys becomes a table with a column for each, and names must differ.
+void check_slices(const std::vector<std::vector<std::string>>& slices) {
+  std::set<std::vector<std::string>> lists;
+  for (const auto& slice : slices) {
+    std::set<std::string> keys;
+    for (const std::string& key : slice) {
+      require_name("--by", key, list_slice_keys());
+      if (!keys.insert(key).second)
+        throw Error(ErrorKind::usage, "--by: \"" + key + "\" stands twice");
+    }
+    if (!lists.insert(slice).second)
+      throw Error(ErrorKind::usage, "--by: the same keys are given twice");
+  }
+}
+
 }  // namespace
 
 void check_options(const StudyOptions& options) {
@@ -259,9 +277,7 @@ void check_options(const StudyOptions& options) {
   if (!options.rank_from.empty())
     require_name("--rank-from", options.rank_from, {"file", "name", "order"});
   require_name("--window", options.window, {"gpu", "steps"});
-  for (const auto& keys : options.by) {
-    for (const std::string& key : keys) require_name("--by", key, list_slice_keys());
-  }
+  check_slices(options.by);
   if (!options.hosts.empty()) parse_hosts(options.hosts);
   read_rules(options.rules_file);
 }
