@@ -283,7 +283,7 @@ class Trial:
         same("exclusive shares", total(base["ranks"], "exposed_comm_ns"), total(base["ops"], "exclusive_exposed_ns"))
         same("busy", total(base["ranks"], "comm_busy_ns"), total(base["ops"], "busy_ns"))
         keys = ["op", "group", "size", "dtype", "stream", "rank", "device", "host", "evidence"]
-        pairs = [",".join(self.dice.sample(keys, 2)) for _ in range(3)]
+        pairs = sorted({",".join(self.dice.sample(keys, 2)) for _ in range(3)})
         tables = self.analyze("run", *[word for key in keys + pairs for word in ("--by", key)])["by"]
         for key in keys + pairs:
             for figure in SUMS:
