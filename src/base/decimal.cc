@@ -73,13 +73,14 @@ std::optional<std::int64_t> signed_value(const Scaled& scaled) {
 }  // namespace
 
 std::optional<Ns> microseconds_to_ns(std::string_view text) {
-  // The usual text, "digits.ddd", without the general machinery: up to 15 digits before the point
-  // cannot overflow.
+  // The usual text, "digits.ddd", without the general machinery. Microseconds since the epoch have
+  // 16 digits before the point.
+  constexpr std::uint64_t kLargest = std::numeric_limits<Ns>::max() / 1000 - 1;
   std::uint64_t whole = 0;
   std::size_t at = 0;
-  while (at < text.size() && at < 16 && is_digit(text[at]))
+  while (at < text.size() && at < 17 && is_digit(text[at]))
     whole = whole * 10 + static_cast<std::uint64_t>(text[at++] - '0');
-  if (at > 0 && at < 16) {
+  if (at > 0 && at < 17 && whole <= kLargest) {
     if (at == text.size()) return static_cast<Ns>(whole * 1000);
     if (text.size() == at + 4 && text[at] == '.' && is_digit(text[at + 1]) &&
         is_digit(text[at + 2]) && is_digit(text[at + 3])) {

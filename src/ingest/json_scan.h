@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,6 +75,16 @@ class Walker {
   // The next member's key, standing before its value. False at the end of the object (`}` is
   // consumed, state ok) and on failure (state bad or need_more). The key is valid until the next.
   bool next_key(std::string_view& key);
+  // Passes over exactly this text, which ends before a value, or over nothing.
+  bool skip_exactly(std::string_view text) {
+    if (end_ - at_ <= static_cast<std::ptrdiff_t>(text.size()) || state_ != Scan::ok ||
+        std::memcmp(at_, text.data(), text.size()) != 0) {
+      return false;
+    }
+    at_ += text.size();
+    first_ = false;
+    return !is_blank(*at_) || skip_blanks();
+  }
   // True when another element of an array follows; false at `]` and on failure.
   bool next_element() { return state_ == Scan::ok && skip_separator(']'); }
   // The value here, passed over.
@@ -91,7 +102,15 @@ class Walker {
 
  private:
   static bool is_blank(char c) { return static_cast<unsigned char>(c) <= ' '; }
-  bool skip_blanks() { return (at_ < end_ && !is_blank(*at_)) || skip_more_blanks(); }
+  bool skip_blanks() {
+    if (at_ < end_ && !is_blank(*at_)) return true;
+    // One blank is the most frequent.
+    if (end_ - at_ > 1 && !is_blank(at_[1])) {
+      ++at_;
+      return true;
+    }
+    return skip_more_blanks();
+  }
   bool skip_more_blanks();
   bool skip_separator(char closing);
   bool skip_odd_separator(char closing);

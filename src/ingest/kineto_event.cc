@@ -98,6 +98,7 @@ std::string_view annotation_backend(std::string_view name) {
 
 // Categories are compared without regard to case: their spelling changed over the years.
 KinetoEvents::Category KinetoEvents::category_of(std::string_view name) {
+  if (name == "python_function") return Category::ignored;  // most of most files
   char lower[20];
   if (name.size() > sizeof lower) return Category::ignored;
   std::transform(name.begin(), name.end(), lower,
@@ -201,9 +202,13 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   Walker walker =
       behind_head != nullptr ? Walker::behind_member(behind_head, end) : Walker(at, end);
   bool decided = behind_head != nullptr && !wanted(event);
-  std::string_view key;
-  while (!decided && walker.next_key(key)) {
-    const Key known = key_of(key);
+  const auto meaning_of = [](std::string_view key) { return static_cast<int>(key_of(key)); };
+  KeyHabit& habit = behind_head != nullptr ? habit_ : other_habit_;
+  habit.restart();
+  while (!decided) {
+    const int meaning = habit.next(walker, meaning_of);
+    if (meaning == KeyHabit::kEnd) break;
+    const Key known = static_cast<Key>(meaning);
     read_member(known, walker, event);
     const bool may_decide = known == Key::cat || known == Key::ph || known == Key::name;
     decided = may_decide && walker.state() == Scan::ok && !wanted(event);
@@ -216,14 +221,14 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   if (!wanted_name(event.category, event.name.text)) return Scan::ok;
   if (event.args.kind == TokenKind::object && reads_arguments(event)) {
     Walker late(event.args.text.data() + 1, end);
-    read_arguments(late);
+    read_arguments(late, event.category);
     if (late.state() != Scan::ok) {
       at = late.at();
       return Scan::bad;
     }
     note_oddities(late);
   } else if (!event.args_taken) {
-    arguments_ = {};
+    arguments_.clear();
   }
   use(event);
   return Scan::ok;
@@ -259,55 +264,13 @@ void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
       }
       event.args = {};
       if (walker.enter_object()) {
-        read_arguments(walker);
+        read_arguments(walker, event.category);
       } else {
-        arguments_ = {};
+        arguments_.clear();
       }
       return;
     case Key::other: walker.skip_value(); return;
   }
-}
-
-void KinetoEvents::read_arguments(Walker& walker) {
-  arguments_ = {};
-  std::string_view key;
-  while (walker.next_key(key)) read_argument(key, walker);
-}
-
-// Told by length first: seventeen keys a kernel, a third of which are wanted.
-void KinetoEvents::read_argument(std::string_view key, Walker& walker) {
-  Token* wanted = nullptr;
-  switch (key.size()) {
-    case 5: wanted = key == "dtype" ? &arguments_.dtype : nullptr; break;
-    case 6:
-      wanted = key == "stream"   ? &arguments_.stream
-               : key == "device" ? &arguments_.device
-                                 : nullptr;
-      break;
-    case 7: wanted = key == "context" ? &arguments_.context : nullptr; break;
-    case 8: wanted = key == "inDevice" ? &arguments_.in_device : nullptr; break;
-    case 9: wanted = key == "inContext" ? &arguments_.in_context : nullptr; break;
-    case 10: wanted = key == "Group size" ? &arguments_.group_size : nullptr; break;
-    case 11:
-      wanted = key == "correlation"                           ? &arguments_.correlation
-               : key == "External id" || key == "external id" ? &arguments_.external_id
-               : key == "In msg size"                         ? &arguments_.in_elements
-                                                              : nullptr;
-      break;
-    case 12: wanted = key == "Out msg size" ? &arguments_.out_elements : nullptr; break;
-    case 13: wanted = key == "In msg nelems" ? &arguments_.in_elements : nullptr; break;
-    case 14: wanted = key == "Out msg nelems" ? &arguments_.out_elements : nullptr; break;
-    case 15: wanted = key == "Collective name" ? &arguments_.collective : nullptr; break;
-    case 16: wanted = key == "Process Group ID" ? &arguments_.group_name : nullptr; break;
-    case 18: wanted = key == "Process Group Name" ? &arguments_.group_name : nullptr; break;
-    case 19: wanted = key == "Process Group Ranks" ? &arguments_.group_ranks : nullptr; break;
-    case 25:
-      wanted = key == "Process Group Description" ? &arguments_.group_description : nullptr;
-      break;
-    default: break;
-  }
-  const Token value = walker.value();
-  if (wanted != nullptr) *wanted = value;
 }
 
 void KinetoEvents::use(const Event& event) {
@@ -370,14 +333,14 @@ void KinetoEvents::use_activity(const Event& event, ActivityKind kind) {
                          .end = t.interval.end,
                          .name = text(event.name),
                          .stream = stream(event),
-                         .correlation = id_number(arguments_.correlation),
-                         .external_id = id_number(arguments_.external_id),
+                         .correlation = id_number(arguments_[Arg::correlation]),
+                         .external_id = id_number(arguments_[Arg::external_id]),
                          .meta = meta()});
 }
 
 void KinetoEvents::use_runtime(const Event& event) {
   const Times t = times(event, false);
-  const std::uint64_t correlation = id_number(arguments_.correlation);
+  const std::uint64_t correlation = id_number(arguments_[Arg::correlation]);
   if (t.usable && correlation != 0)
     builder_.add_launch(correlation, t.interval.start, thread(event));
 }
@@ -395,7 +358,7 @@ void KinetoEvents::use_cpu_op(const Event& event) {
       builder_.add_host_compute(t.interval, thread(event));
     return;
   }
-  const Token& name = arguments_.collective;
+  const Token& name = arguments_[Arg::collective];
   // "wait" and "init" are records of the same form that communicate nothing.
   if (name.kind == TokenKind::string && !op_from_collective_name(name.text)) return;
   builder_.add_host_range({.start = t.interval.start,
@@ -404,7 +367,7 @@ void KinetoEvents::use_cpu_op(const Event& event) {
                            .name = {},
                            .backend = {},
                            .meta = meta(),
-                           .external_id = id_number(arguments_.external_id),
+                           .external_id = id_number(arguments_[Arg::external_id]),
                            .kind = HostRangeKind::collective_record});
 }
 
@@ -412,7 +375,6 @@ void KinetoEvents::use_annotation(const Event& event) {
   const Times t = times(event, false);
   if (!t.usable) return;
   const std::string_view backend = annotation_backend(event.name.text);
-  if (is_host_backend(backend)) ++host_communications_;
   builder_.add_host_range({.start = t.interval.start,
                            .end = t.interval.end,
                            .thread = thread(event),
@@ -431,12 +393,12 @@ void KinetoEvents::use_step(const Event& event, bool on_gpu) {
 
 // Where the activity ran. A copy between devices names the one it belongs to as "inDevice".
 Stream KinetoEvents::stream(const Event& event) const {
-  const Arguments& args = arguments_;
-  const Token& device = args.device.kind != TokenKind::none ? args.device : args.in_device;
-  const Token& context = args.context.kind != TokenKind::none ? args.context : args.in_context;
+  const Token& device = arguments_[arguments_.has(Arg::device) ? Arg::device : Arg::in_device];
+  const Token& context = arguments_[arguments_.has(Arg::context) ? Arg::context : Arg::in_context];
+  const Token& stream = arguments_[Arg::stream];
   return {.device = lane_number(device.kind != TokenKind::none ? device : event.pid),
           .context = number(context).value_or(kUnknown),
-          .stream = lane_number(args.stream.kind != TokenKind::none ? args.stream : event.tid)};
+          .stream = lane_number(stream.kind != TokenKind::none ? stream : event.tid)};
 }
 
 ThreadId KinetoEvents::thread(const Event& event) {
@@ -448,18 +410,18 @@ ThreadId KinetoEvents::thread(const Event& event) {
 // The collective metadata among the arguments; none where there is none, or where it is a record of
 // "wait" or "init".
 MetaId KinetoEvents::meta() {
-  if (arguments_.collective.kind != TokenKind::string ||
-      !op_from_collective_name(arguments_.collective.text))
+  if (arguments_[Arg::collective].kind != TokenKind::string ||
+      !op_from_collective_name(arguments_[Arg::collective].text))
     return {};
   return builder_.add_meta(
-      {.collective = intern(arguments_.collective),
-       .dtype = intern(arguments_.dtype),
-       .in_elements = count_or_unknown(arguments_.in_elements),
-       .out_elements = count_or_unknown(arguments_.out_elements),
-       .group_size = std::max<std::int64_t>(0, number(arguments_.group_size).value_or(0)),
-       .group_name = intern(arguments_.group_name),
-       .group_description = intern(arguments_.group_description),
-       .group_ranks = intern(arguments_.group_ranks)});
+      {.collective = intern(arguments_[Arg::collective]),
+       .dtype = intern(arguments_[Arg::dtype]),
+       .in_elements = count_or_unknown(arguments_[Arg::in_elements]),
+       .out_elements = count_or_unknown(arguments_[Arg::out_elements]),
+       .group_size = std::max<std::int64_t>(0, number(arguments_[Arg::group_size]).value_or(0)),
+       .group_name = intern(arguments_[Arg::group_name]),
+       .group_description = intern(arguments_[Arg::group_description]),
+       .group_ranks = intern(arguments_[Arg::group_ranks])});
 }
 
 StringId KinetoEvents::intern(const Token& token) {

@@ -5,6 +5,7 @@
 
 #include "ingest/format.h"
 #include "ingest/json_scan.h"
+#include "ingest/kineto_arguments.h"
 
 namespace commlens {
 
@@ -19,8 +20,6 @@ class KinetoEvents {
   // damage shows (bad). `offset` is where it stands in the text, for notes.
   Scan read(const char*& at, const char* end, std::int64_t offset);
 
-  std::int64_t host_communications() const { return host_communications_; }
-
  private:
   enum class Category : std::uint8_t {
     unknown,  // not seen yet
@@ -33,11 +32,6 @@ class KinetoEvents {
     gpu_annotation,
     recording_span,
     ignored,
-  };
-  struct Arguments {
-    Token device, in_device, context, in_context, stream, correlation, external_id;
-    Token collective, dtype, in_elements, out_elements, group_size, group_name, group_description,
-        group_ranks;
   };
   struct Event {
     Category category = Category::unknown;
@@ -56,8 +50,9 @@ class KinetoEvents {
   static const char* read_usual_head(const char* at, const char* end, Event& event);
   void read_member(Key key, Walker& walker, Event& event);
   void note_oddities(const Walker& walker);
-  void read_argument(std::string_view key, Walker& walker);
-  void read_arguments(Walker& walker);
+  void read_arguments(Walker& walker, Category category) {
+    arguments_.read(walker, static_cast<std::size_t>(category));
+  }
   bool wanted(const Event& event) const;
   bool wanted_name(Category category, std::string_view name) const;
   bool reads_arguments(const Event& event) const;
@@ -78,10 +73,11 @@ class KinetoEvents {
   TraceBuilder& builder_;
   const ReadOptions& options_;
   std::int64_t offset_ = 0;
-  Arguments arguments_;  // of the event at hand; not a part of it, since most events have none that
-                         // matter
+  KeyHabit habit_;             // of the members behind an event's usual head
+  KeyHabit other_habit_;       // of those of events that begin otherwise
+  KinetoArguments arguments_;  // of the event at hand; not a part of it, since most events have
+                               // none that matter
   std::string scratch_;
-  std::int64_t host_communications_ = 0;
 };
 
 // The backend of a range named after a collective ("nccl:all_reduce" -> "nccl"), or empty.

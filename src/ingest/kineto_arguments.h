@@ -1,0 +1,52 @@
+// The "args" of an event: those that are read, by name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ingest/json_scan.h"
+#include "ingest/key_habit.h"
+
+namespace commlens {
+
+enum class Arg : std::uint8_t {
+  device,
+  in_device,
+  context,
+  in_context,
+  stream,
+  correlation,
+  external_id,
+  collective,
+  dtype,
+  in_elements,
+  out_elements,
+  group_size,
+  group_name,
+  group_description,
+  group_ranks,
+  none,  // not one that is read
+};
+
+class KinetoArguments {
+ public:
+  // Kinds of events whose arguments come in an order of their own.
+  static constexpr std::size_t kKinds = 16;
+
+  // The value as it stands in the text; kind none where it is missing.
+  const Token& operator[](Arg arg) const { return tokens_[static_cast<std::size_t>(arg)]; }
+  bool has(Arg arg) const { return (*this)[arg].kind != TokenKind::none; }
+  void clear() {
+    for (Token& token : tokens_) token.kind = TokenKind::none;
+  }
+  // Reads the members of an object; the last of equal keys counts. `kind` < kKinds.
+  void read(Walker& walker, std::size_t kind);
+
+ private:
+  static Arg arg_of(std::string_view key);
+
+  std::array<Token, static_cast<std::size_t>(Arg::none) + 1> tokens_{};
+  std::array<KeyHabit, kKinds> habits_;
+};
+
+}  // namespace commlens
