@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What must hold for every input, tried through the program itself on simulated jobs and on random recordings.
 
-    properties.py COMMLENS_BINARY [--simulated N] [--random N] [--seed S] [--keep DIR]
+    properties.py COMMLENS_BINARY [--simulated N] [--random N] [--big N] [--seed S] [--keep DIR]
 
 A simulated job comes with truth.json: what the analysis says equals it. A random recording is a heap of events that no
 training run would write (overlapping collectives, kernels without launches, steps without work); there the second
@@ -441,11 +441,55 @@ def at_random(binary, folder, number, seed):
     return trial.runs, None
 
 
+# Text in which a reader that begins in the middle of a file could take something else for an event.
+TRAPS = ('"},\n{"ph": "X", "cat": "kernel", "ts": 1', "\\", '\\"', "\n  {", '{"ph":"X"}', "]}", "\u2028")
+
+
+def big_text(dice, size):
+    """A recording of this many bytes at least: random ones one after the other, with traps at the seams."""
+    recording = Random(dice, 0, 2).recording()
+    parts, length, round_ = [], 0, 0
+    while length < size:
+        events = recording.changed(later=round_ * 2_000_000).events
+        trap = [{"ph": "X", "cat": "kernel", "name": "inner", "ts": 1, "dur": 5, "pid": 0, "tid": 7}]
+        inner = {dice.choice(TRAPS): dice.choice(TRAPS), "nested": trap * dice.randrange(3)}
+        events.append(Event.of({"ph": "X", "cat": "cpu_op", "name": dice.choice(TRAPS), "pid": 1, "tid": 1, "args": inner,
+                                "ts": 5_000_000 + round_ * 2_000_000, "dur": 1000}))
+        part = dice.choice([",", ",\n", " ,\n  "]).join(e.text() for e in events)
+        parts.append(part)
+        length += len(part)
+        round_ += 1
+    head = "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in recording.head.items())
+    return "{\n" + head + '"traceEvents": [\n' + ",\n".join(parts) + "\n]}\n"
+
+
+def big(binary, folder, number, seed):
+    """A file that is large enough to be read by several threads: the same bytes out for any number of them."""
+    dice = random.Random(f"big {seed} {number}")
+    trial = Trial(binary, folder, [], dice)
+    text = big_text(dice, 27_000_000).encode()
+    for what, change in (("whole", lambda t: t), ("cut", lambda t: t[:dice.randrange(len(t) // 2, len(t))]),
+                         ("damaged", lambda t: t.replace(b'"cpu_op"', b'"cpu"op"', dice.randrange(2, 200)))):
+        with open(os.path.join(folder, "rank0.json"), "wb") as f:
+            f.write(change(text))
+        try:
+            wanted = trial.run("analyze", "rank0.json", "--format", "json", "--jobs", "1")
+            for jobs in ("2", "3"):
+                found = trial.run("analyze", "rank0.json", "--format", "json", "--jobs", jobs)
+                if found != wanted:
+                    same(f"--jobs {jobs}", json.loads(wanted), json.loads(found))
+                    raise Failure(f"--jobs {jobs}: other bytes")
+        except Failure as failure:
+            return trial.runs, f"big file {number}, {what}: {failure}"
+    return trial.runs, None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("binary")
     parser.add_argument("--simulated", type=int, default=30, metavar="N", help="simulated jobs to try")
     parser.add_argument("--random", type=int, default=100, metavar="N", help="random recordings to try")
+    parser.add_argument("--big", type=int, default=1, metavar="N", help="files of 27 MB to try")
     parser.add_argument("--seed", default="1", help="other jobs and recordings")
     parser.add_argument("--keep", metavar="DIR", help="make the inputs here and leave them")
     options = parser.parse_args()
@@ -455,7 +499,7 @@ def main():
     try:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             waiting = []
-            for trial, count in ((simulated, options.simulated), (at_random, options.random)):
+            for trial, count in ((big, options.big), (simulated, options.simulated), (at_random, options.random)):
                 for number in range(count):
                     folder = os.path.join(os.path.abspath(root), f"{trial.__name__}-{number}")
                     os.makedirs(folder)
