@@ -5,6 +5,7 @@
 // step a look-up.
 #pragma once
 
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <iterator>
@@ -17,7 +18,9 @@ namespace commlens {
 template <class T>
 class Blocks {
   static_assert(std::is_trivially_copyable_v<T>);
-  static constexpr std::size_t kBits = 13;
+  // 128 KiB a block: large enough for the allocator to give it back to the system when it is let
+  // go.
+  static constexpr std::size_t kBits = 17 - static_cast<std::size_t>(std::bit_width(sizeof(T)) - 1);
   static constexpr std::size_t kBlock = std::size_t{1} << kBits;
 
  public:

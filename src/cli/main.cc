@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -31,6 +33,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // Blocks of columns go back to the system as they are let go; by default the allocator would
+  // learn to keep them.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
   try {
     return run(argc, argv);
   } catch (const commlens::Error& error) {

@@ -29,7 +29,7 @@ struct Format {
                TraceBuilder& builder);
   // The same for a plain file, by several threads; null where the format cannot be split.
   void (*read_split)(Source& source, std::string_view head, const ReadOptions& options,
-                     unsigned threads, TraceBuilder& builder);
+                     unsigned threads, TraceBuilder& builder) = nullptr;
 };
 
 // All formats, in the order in which they are asked.

@@ -18,6 +18,18 @@
 #include "ingest/format.h"
 #include "ingest/kineto_reader.h"
 
+// What this build can unpack.
+#if defined(COMMLENS_WITH_ISAL) || defined(COMMLENS_WITH_ZLIB)
+#define COMMLENS_GZIP ", .json.gz"
+#else
+#define COMMLENS_GZIP ""
+#endif
+#ifdef COMMLENS_WITH_ZSTD
+#define COMMLENS_ZSTD ", .json.zst"
+#else
+#define COMMLENS_ZSTD ""
+#endif
+
 namespace commlens {
 
 extern const Format kKineto;
@@ -169,7 +181,8 @@ void read_split(Source& source, std::string_view head, const ReadOptions& option
 
 constinit const Format kKineto{
     .name = "kineto",
-    .summary = "PyTorch Profiler traces (Kineto, torch 1.9 and later): .json, .json.gz, .json.zst",
+    .summary =
+        "PyTorch Profiler traces (Kineto, torch 1.9 and later): .json" COMMLENS_GZIP COMMLENS_ZSTD,
     .sniff = sniff,
     .read = read,
     .read_split = read_split,

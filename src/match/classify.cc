@@ -40,8 +40,9 @@ struct JudgedName {
 
 class Classifier {
  public:
-  Classifier(RankTimeline& rank, const std::vector<NameRule>& rules)
+  Classifier(RankTimeline& rank, const std::vector<NameRule>& rules, bool keep_columns)
       : rank_(rank),
+        keep_columns_(keep_columns),
         recording_(rank.recording),
         rules_(rules),
         links_(rank.recording),
@@ -50,19 +51,22 @@ class Classifier {
   void run() {
     const GpuActivities& gpu = recording_.gpu;
     rank_.classes.resize(gpu.size());
+    make_room();
     for (std::size_t i = 0; i < gpu.size(); ++i) add(i, judge(i));
     if (gpu.size() == 0) add_host_timeline();
+    // What only classification reads is let go before the unions take their memory.
+    if (!keep_columns_) let_go();
     for (auto& [device, lane] : lanes_) finish(device, lane);
     note_doubts();
   }
 
  private:
-  // What is collected for one device before its unions are made. Intervals are kept per stream: in
-  // file order they are usually sorted there, and sorting is most of the cost of a union.
+  // What is collected for one device before its unions are made.
   struct Lane {
     DeviceTimeline timeline;
-    std::map<StreamId, std::vector<Interval>> compute;
     std::vector<Interval> memory;
+    std::size_t activities = 0;  // how many there will be
+    std::size_t with_meta = 0;   // of these, with metadata: communication
 
     // Counts an activity of any class.
     void cover(Interval activity) {
@@ -73,6 +77,32 @@ class Classifier {
       timeline.starts.push_back(activity.start);
     }
   };
+
+  // Compute intervals are kept per stream: in file order they are usually sorted there, and sorting
+  // is most of the cost of a union.
+  struct StreamLane {
+    Lane* device = nullptr;
+    std::vector<Interval> compute;
+    std::size_t activities = 0;
+  };
+
+  // Memory for exactly what will come: a vector that grows by doubling holds three times as much at
+  // its worst.
+  void make_room() {
+    streams_.resize(recording_.streams.size());
+    for (std::size_t s = 0; s < streams_.size(); ++s)
+      streams_[s].device = &lanes_[recording_.streams[s].device];
+    for (std::size_t i = 0; i < recording_.gpu.size(); ++i) {
+      StreamLane& stream = streams_[recording_.gpu.stream[i].index()];
+      ++stream.activities;
+      ++stream.device->activities;
+      stream.device->with_meta += recording_.gpu.meta[i].valid() ? 1 : 0;
+    }
+    for (auto& [device, lane] : lanes_) {
+      lane.timeline.starts.reserve(lane.activities);
+      lane.timeline.comm.reserve(lane.with_meta);
+    }
+  }
 
   Verdict judge(std::size_t i) {
     const GpuActivities& gpu = recording_.gpu;
@@ -163,12 +193,14 @@ class Classifier {
   void add(std::size_t i, const Verdict& verdict) {
     const GpuActivities& gpu = recording_.gpu;
     const StreamId stream = gpu.stream[i];
-    Lane& lane = lanes_[recording_.streams[stream.index()].device];
+    StreamLane& stream_lane = streams_[stream.index()];
+    Lane& lane = *stream_lane.device;
     rank_.classes[i] = verdict.kind;
     lane.cover(gpu.interval(i));
     switch (verdict.kind) {
       case ActivityClass::compute:
-        lane.compute[stream].push_back(gpu.interval(i));
+        if (stream_lane.compute.empty()) stream_lane.compute.reserve(stream_lane.activities);
+        stream_lane.compute.push_back(gpu.interval(i));
         if (possible(gpu.name[i])) possible_[gpu.name[i]] += gpu.end[i] - gpu.start[i];
         return;
       case ActivityClass::memory: lane.memory.push_back(gpu.interval(i)); return;
@@ -280,8 +312,13 @@ class Classifier {
   void finish(std::optional<std::int64_t> device, Lane& lane) {
     DeviceTimeline& timeline = lane.timeline;
     timeline.device = device;
-    for (auto& [stream, intervals] : lane.compute)
-      timeline.compute = set_union(timeline.compute, IntervalSet(std::move(intervals)));
+    for (StreamLane& stream : streams_) {
+      if (stream.device == &lane && !stream.compute.empty()) {
+        IntervalSet of_stream(std::move(stream.compute));
+        timeline.compute = timeline.compute.empty() ? std::move(of_stream)
+                                                    : set_union(timeline.compute, of_stream);
+      }
+    }
     timeline.memory = IntervalSet(std::move(lane.memory));
     std::sort(timeline.comm.begin(), timeline.comm.end(), [this](const CommOp& a, const CommOp& b) {
       if (a.time.start != b.time.start) return a.time.start < b.time.start;
@@ -296,6 +333,13 @@ class Classifier {
 
   Stream stream_order(StreamId id) const {
     return id.valid() ? recording_.streams[id.index()] : Stream{};
+  }
+
+  void let_go() {
+    recording_.gpu.external_id.clear();
+    recording_.gpu.name.clear();
+    recording_.gpu.meta.clear();
+    recording_.gpu.kind.clear();
   }
 
   void note_doubts() {
@@ -320,11 +364,13 @@ class Classifier {
 
   static constexpr std::int32_t kNotAsked = -2;
   RankTimeline& rank_;
+  const bool keep_columns_;
   Recording& recording_;
   const std::vector<NameRule>& rules_;
   HostLinks links_;
   std::vector<JudgedName> names_;
   std::map<std::int64_t, Lane> lanes_;  // by device
+  std::vector<StreamLane> streams_;     // by StreamId
   std::vector<std::int32_t> meta_groups_;
   std::map<GroupIdentity, std::int32_t> group_rows_;
   std::map<StringId, Ns> possible_;
@@ -332,8 +378,8 @@ class Classifier {
 
 }  // namespace
 
-void classify(RankTimeline& rank, const std::vector<NameRule>& rules) {
-  Classifier(rank, rules).run();
+void classify(RankTimeline& rank, const std::vector<NameRule>& rules, bool keep_columns) {
+  Classifier(rank, rules, keep_columns).run();
 }
 
 }  // namespace commlens

@@ -11,6 +11,7 @@ namespace commlens {
 
 // Fills `classes`, `groups`, `devices` (activities, compute, memory, comm, extent), `evidence` and
 // notes from the rank's recording. `rules` are the user's.
-void classify(RankTimeline& rank, const std::vector<NameRule>& rules);
+// Without `keep_columns`, the columns that nothing reads afterwards are let go.
+void classify(RankTimeline& rank, const std::vector<NameRule>& rules, bool keep_columns = true);
 
 }  // namespace commlens

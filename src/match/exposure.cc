@@ -57,6 +57,7 @@ class PrefixSums {
 class Coverage {
  public:
   explicit Coverage(const IntervalSet& set) : set_(set) {
+    before_.reserve(set.parts().size() + 1);
     Ns sum = 0;
     for (const Interval part : set.parts()) {
       before_.push_back(sum);
@@ -157,13 +158,21 @@ class ShareSweep {
 
 // The part of a set inside a window, at the cost of that part.
 IntervalSet clipped(const IntervalSet& set, Interval window) {
-  std::vector<Interval> inside;
   const auto parts = set.parts();
-  for (std::size_t i = set.first_ending_after(window.start);
-       i < parts.size() && parts[i].start < window.end; ++i) {
-    inside.push_back(clip(parts[i], window));
-  }
+  const std::size_t first = set.first_ending_after(window.start);
+  std::size_t last = first;
+  while (last < parts.size() && parts[last].start < window.end) ++last;
+  std::vector<Interval> inside;
+  inside.reserve(last - first);
+  for (std::size_t i = first; i < last; ++i) inside.push_back(clip(parts[i], window));
   return IntervalSet(std::move(inside));
+}
+
+// Whether a set lies inside a window as it is: the usual case, and then the largest set of all need
+// not be copied.
+bool lies_inside(const IntervalSet& set, Interval window) {
+  const auto parts = set.parts();
+  return parts.empty() || (parts.front().start >= window.start && parts.back().end <= window.end);
 }
 
 // Whether what starts at the very end of everything (an event without length) counts in this
@@ -215,7 +224,9 @@ StepFigures ExposureFigures::of(std::int64_t number, Interval window) const {
   const std::span<const CommOp> ops(comm.begin() + first, last);
   figures.first_op = static_cast<std::size_t>(first);
 
-  const IntervalSet compute = clipped(device_.compute, window);
+  const bool whole = lies_inside(device_.compute, window);
+  const IntervalSet part = whole ? IntervalSet() : clipped(device_.compute, window);
+  const IntervalSet& compute = whole ? device_.compute : part;
   const Coverage in_compute(compute);
   std::vector<Interval> times;
   times.reserve(ops.size());
@@ -240,9 +251,11 @@ StepFigures ExposureFigures::of(std::int64_t number, Interval window) const {
   sums.hidden_comm = set_intersection(all_comm, compute).length();
   sums.exposed_comm = all_comm.length() - sums.hidden_comm;
   sums.compute_only = compute.length() - sums.hidden_comm;
-  const IntervalSet busy = set_union(all_comm, compute);
-  sums.memory_only = set_difference(clipped(device_.memory, window), busy).length();
-  sums.idle = window.length() - busy.length() - sums.memory_only;
+  const IntervalSet memory =
+      set_difference(set_difference(clipped(device_.memory, window), all_comm), compute);
+  sums.memory_only = memory.length();
+  sums.idle =
+      window.length() - sums.compute_only - sums.hidden_comm - sums.exposed_comm - sums.memory_only;
   sums.gpu_events = count_starts(device_, window);
   return figures;
 }

@@ -106,12 +106,13 @@ struct Settings {
 
 // One rank's recording to communications, windows and figures.
 void prepare(RankTimeline& rank, const Settings& settings) {
-  classify(rank, settings.rules);
+  // Standard input cannot be read again, should its recording be a piece of another.
+  const bool keep = settings.keep_activities || rank.recording.path == "-";
+  classify(rank, settings.rules, keep);
   find_step_windows(rank);
   compute_figures(rank, settings.windows);
   rank.ready = true;
-  // Standard input cannot be read again, should its recording be a piece of another.
-  if (!settings.keep_activities && rank.recording.path != "-") let_go_of_columns(rank);
+  if (!keep) let_go_of_columns(rank);
 }
 
 // One input and what became of it.
