@@ -10,12 +10,12 @@
 namespace commlens {
 namespace {
 
+// Time over all devices of one kind.
 struct Sums {
+  bool any = false;
   Ns window = 0;
   Ns hidden = 0;
   Ns exposed = 0;
-  bool any_device = false;
-  bool host = false;  // some figures are of host intervals
 };
 
 std::string percent(Ns part, Ns whole) {
@@ -66,13 +66,31 @@ std::vector<Cell> rank_cells(const RankTimeline& rank, const DeviceTimeline* dev
   return cells;
 }
 
+// Columns that tell rows apart are shown where there is something to tell.
+struct Shown {
+  bool host = false;
+  bool device = false;
+  bool run = false;
+};
+
+Shown needed_columns(const Job& job) {
+  Shown shown;
+  for (const RankTimeline& rank : job.ranks) {
+    shown.host = shown.host || rank.host != job.ranks.front().host;
+    shown.device = shown.device || rank.devices.size() > 1;
+    shown.run = shown.run || rank.run > 0;
+  }
+  return shown;
+}
+
 Table ranks_table(const Job& job) {
+  const Shown shown = needed_columns(job);
   Table table{
       .name = "ranks", .section = {}, .title = "Ranks", .columns = {}, .rows = {}, .text_rows = 16};
   table.columns = {{"rank", Unit::none, "rank"},
-                   {"host", Unit::none, ""},
-                   {"device", Unit::none, ""},
-                   {"run", Unit::none, ""}};
+                   {"host", Unit::none, shown.host ? "host" : ""},
+                   {"device", Unit::none, shown.device ? "GPU" : ""},
+                   {"run", Unit::none, shown.run ? "run" : ""}};
   append_bucket_columns(table.columns);
   table.columns.push_back({"basis", Unit::none, ""});
   for (const RankTimeline& rank : job.ranks) {
@@ -115,33 +133,43 @@ Table steps_table(const Job& job) {
   return table;
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Sums sum_up(const Job& job, bool on_gpu) {
   Sums sums;
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
-      sums.any_device = true;
-      sums.host = sums.host || !device.device;
+      if (device.device.has_value() != on_gpu) continue;
+      sums.any = true;
       sums.window += device.breakdown.window.length();
       sums.hidden += device.breakdown.hidden_comm;
       sums.exposed += device.breakdown.exposed_comm;
     }
   }
-  Result result;
+  return sums;
+}
+
+std::string sentence(const Sums& sums, const std::string& of_what) {
   const Ns comm = sums.hidden + sums.exposed;
-  const std::string of_what =
-      sums.host ? "the host's time (no GPU events: host ranges are used)" : "GPU time";
-  if (!sums.any_device) {
-    result.lines.push_back("No GPU events: nothing can be said about communication on the GPU.");
-  } else if (comm == 0) {
-    result.lines.push_back("No communication on the GPU in this window.");
-  } else {
+  if (comm == 0) return "No communication in " + of_what + " of this window.";
+  return "Communication takes " + percent(comm, sums.window) + " of " + of_what + ": " +
+         percent(sums.hidden, comm) + " of it is hidden behind compute, and " +
+         percent(sums.exposed, sums.window) + " of the time is exposed communication.";
+}
+
+Result run(const Job& job, const AnalysisOptions&) {
+  Result result;
+  // GPU time and host time are never added up: a range on a host holds waiting of other kinds too.
+  const Sums gpu = sum_up(job, true);
+  const Sums host = sum_up(job, false);
+  if (gpu.any) result.lines.push_back(sentence(gpu, "the GPU time"));
+  if (host.any)
     result.lines.push_back(
-        "Communication takes " + percent(comm, sums.window) + " of " + of_what + ": " +
-        percent(sums.hidden, comm) + " of it is hidden behind compute, and " +
-        percent(sums.exposed, sums.window) + " of the time is exposed communication.");
+        sentence(host, "the host time (ranks without GPU events: host ranges are used)"));
+  if (!gpu.any && !host.any) {
+    result.lines.push_back("No GPU events: nothing can be said about communication on the GPU.");
   }
   result.tables.push_back(ranks_table(job));
   result.tables.push_back(steps_table(job));
+  result.tables.back().known = has_timelines(job);
   return result;
 }
 

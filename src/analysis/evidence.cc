@@ -9,10 +9,15 @@ namespace {
 Result run(const Job& job, const AnalysisOptions&) {
   std::array<std::int64_t, kEvidenceCount> counts{};
   std::int64_t doubtful = 0;
+  std::int64_t events = 0;
   for (const RankTimeline& rank : job.ranks) {
-    for (std::size_t i = 0; i < kEvidenceCount; ++i) counts[i] += rank.evidence[i];
     for (const DeviceTimeline& device : rank.devices) {
-      for (const CommOp& op : device.comm) doubtful += op.name_may_lie ? 1 : 0;
+      for (std::size_t i = 0; i < device.comm.size(); ++i) {
+        if (!device.exposures[i].starts_inside) continue;
+        ++events;
+        ++counts[static_cast<std::size_t>(device.comm[i].evidence)];
+        doubtful += device.comm[i].name_may_lie ? 1 : 0;
+      }
     }
   }
   Table table{.name = "evidence",
@@ -31,7 +36,7 @@ Result run(const Job& job, const AnalysisOptions&) {
     line += (line.empty() ? "Known by " : ", ") + words + ": " + std::to_string(counts[i]);
   }
   if (!line.empty()) {
-    line += " communication events";
+    line += events == 1 ? " communication event" : " communication events";
     if (doubtful > 0)
       line += "; the kind of " + std::to_string(doubtful) +
               " stands only in a kernel name that can lie";

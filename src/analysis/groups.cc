@@ -72,6 +72,8 @@ Result run(const Job& job, const AnalysisOptions&) {
   table.columns.push_back({"ops", Unit::none, ""});
   for (const auto& [id, sums] : sorted) table.rows.push_back(row_of(id, *sums));
   Result result;
+  table.known = has_timelines(job);
+  table.footnote = kCommFootnote;
   result.tables.push_back(std::move(table));
   return result;
 }

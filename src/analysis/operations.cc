@@ -19,6 +19,7 @@ Result run(const Job& job, const AnalysisOptions&) {
   }
   Result result;
   result.tables.push_back(ops_table(by_op, "Operations (all ranks)"));
+  result.tables.back().known = has_timelines(job);
   return result;
 }
 

@@ -47,6 +47,7 @@ Result run(const Job& job, const AnalysisOptions&) {
     table.rows.push_back(std::move(cells));
   }
   Result result;
+  table.known = has_timelines(job);
   result.tables.push_back(std::move(table));
   return result;
 }

@@ -126,7 +126,10 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
         add(&step.number, step.first_op, step.exposures);
     }
   }
-  return slice.table();
+  Table table = slice.table();
+  table.known = has_timelines(job);
+  table.footnote = kCommFootnote;
+  return table;
 }
 
 Result run(const Job& job, const AnalysisOptions& options) {

@@ -455,7 +455,10 @@ bool Source::choose_decoder() {
                 name_ + ": is gzip, which this build cannot read; unpack it first");
 #endif
   }
-  if (head == std::string_view("\x28\xB5\x2F\xFD", 4)) {
+  // Parallel writers begin with a frame that is to be skipped: its first byte is 0x50 to 0x5F.
+  const bool skippable =
+      head.size() == 4 && (head[0] & 0xF0) == 0x50 && head.substr(1) == "\x2A\x4D\x18";
+  if (skippable || head == std::string_view("\x28\xB5\x2F\xFD", 4)) {
 #ifdef COMMLENS_WITH_ZSTD
     decoder_ = std::make_unique<Zstd>(std::move(decoder_->raw));
     return true;

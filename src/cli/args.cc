@@ -34,7 +34,7 @@ CLI::Validator not_empty() {
 
 void add_output_options(CLI::App& verb, OutputOptions& output, bool with_format) {
   if (with_format)
-    verb.add_option("--format", output.format, "text or json")
+    verb.add_option("--format", output.format, "How to print: text or json")
         ->type_name("NAME")
         ->capture_default_str();
   verb.add_option("-o,--output", output.path, "Write here instead of to standard output")
@@ -162,6 +162,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
   auto app = std::make_unique<CLI::App>(
       "Where communication time goes in multi-GPU training and serving", "commlens");
   app->require_subcommand(1);
+  app->get_formatter()->label("SUBCOMMAND", "VERB");
+  app->get_formatter()->label("Subcommands", "Verbs");
   app->set_version_flag("--version", std::string("commlens ") + COMMLENS_VERSION);
   app->footer(
       "Exit codes: 0 done, 1 a gate found what it was asked to find, 2 wrong usage, 3 an input "

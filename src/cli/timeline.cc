@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/run.h"
@@ -10,6 +12,10 @@ int run(const Arguments& arguments) {
     throw Error(ErrorKind::usage,
                 arguments.output.path +
                     ": timelines are written as JSON; name it .json (ui.perfetto.dev opens it)");
+  }
+  if (arguments.output.path == "-" && isatty(STDOUT_FILENO) != 0) {
+    throw Error(ErrorKind::usage,
+                "a timeline is megabytes: name a file with -o, such as -o run.json");
   }
   check_options(arguments.study);
   Sink sink(arguments.output.path);

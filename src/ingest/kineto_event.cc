@@ -115,6 +115,7 @@ KinetoEvents::Category KinetoEvents::category_of(std::string_view name) {
     case 7: return cat == "runtime" ? Category::runtime : Category::ignored;
     case 8: return cat == "operator" ? Category::cpu_op : Category::ignored;
     case 10:
+      if (cat == "xpu_driver") return Category::runtime;
       if (cat == "gpu_memcpy") return Category::memcpy;
       return cat == "gpu_memset" ? Category::memset : Category::ignored;
     case 11:

@@ -76,9 +76,11 @@ void settle_clock(TraceBuilder& builder) {
 void finish(const Source& source, bool saw_events, TraceBuilder& builder) {
   settle_clock(builder);
   if (saw_events) return;
-  const NoteInfo& note = note_info(Note::no_trace_events);
-  throw Error(ErrorKind::input,
-              source.name() + ": " + std::string(note.message) + "; " + std::string(note.advice));
+  throw Error(
+      ErrorKind::input,
+      source.name() +
+          ": holds JSON but no \"traceEvents\"; a memory snapshot or timeline is no trace: " +
+          "give the file that export_chrome_trace or the trace handler wrote");
 }
 
 // A JSON object with one of the members that only these traces have, or an array of events.

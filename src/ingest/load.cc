@@ -135,8 +135,11 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
     return;
   }
   result.format = format->name;
-  result.recording = read_recording(input.path, *format, source, head, {}, threads);
-  if (wants_host_compute(result.recording) && input.path != "-") {
+  // Standard input cannot be read a second time: its host ranges are kept from the start.
+  const bool once = input.path == "-";
+  result.recording =
+      read_recording(input.path, *format, source, head, {.host_compute = once}, threads);
+  if (wants_host_compute(result.recording) && !once) {
     Source again = Source::open(input.path);
     const std::string again_head = read_head(again);
     result.recording =

@@ -21,7 +21,7 @@ Window::Window(Source& source, std::string_view head, std::int64_t offset)
       capacity_(kUsualSize),
       consumed_(offset) {
   while (capacity_ < head.size()) grow();
-  std::memcpy(buffer_.get(), head.data(), head.size());
+  std::copy(head.begin(), head.end(), buffer_.get());  // a piece of a file has none
   end_ = head.size();
   std::memset(buffer_.get() + end_, 0, kScanPadding);
 }

@@ -198,7 +198,6 @@ void merge_recording(Recording& whole, const Recording& piece) {
   merge_steps(whole, piece, shift);
   whole.stored_bytes += piece.stored_bytes;
   whole.events += piece.events;
-  whole.notes.merge(piece.notes);
   whole.notes.add(Note::merged_files, piece.path);
   if (whole.process == kUnknown) whole.process = piece.process;
   if (whole.host.empty()) whole.host = piece.host;

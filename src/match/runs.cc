@@ -107,6 +107,9 @@ bool same_recording(const Recording& whole, Interval extent, const Recording& pi
   const bool both_known = whole.process != kUnknown && piece.process != kUnknown;
   if (both_known && whole.process != piece.process) return false;
   if (!whole.host.empty() && !piece.host.empty() && whole.host != piece.host) return false;
+  const bool other_job =
+      whole.world_size != 0 && piece.world_size != 0 && whole.world_size != piece.world_size;
+  if (other_job) return false;
   const Interval other = absolute_extent(piece);
   return other.start <= extent.end + kLargestGap && extent.start <= other.end + kLargestGap;
 }
@@ -120,9 +123,11 @@ void bring_back_columns(RankTimeline& rank, const RunOptions& options) {
   rank.recording = std::move(again);
 }
 
-void put_into(RankTimeline& whole, RankTimeline& piece, const RunOptions& options) {
+// Each input keeps its own notes.
+void put_into(RankTimeline& whole, RankTimeline& piece, const RunOptions& options, Job& job) {
   bring_back_columns(whole, options);
   bring_back_columns(piece, options);
+  job.notes_of_pieces.emplace_back(piece.recording.path, piece.recording.notes);
   merge_recording(whole.recording, piece.recording);
   // What was derived from the whole alone no longer holds.
   Recording merged = std::move(whole.recording);
@@ -131,7 +136,8 @@ void put_into(RankTimeline& whole, RankTimeline& piece, const RunOptions& option
 }
 
 // The recordings of one rank, by time, pieces put together.
-std::vector<RankTimeline> put_together(std::vector<RankTimeline> ranks, const RunOptions& options) {
+std::vector<RankTimeline> put_together(std::vector<RankTimeline> ranks, const RunOptions& options,
+                                       Job& job) {
   std::vector<std::pair<Interval, RankTimeline>> sorted;
   for (RankTimeline& rank : ranks)
     sorted.emplace_back(absolute_extent(rank.recording), std::move(rank));
@@ -148,7 +154,7 @@ std::vector<RankTimeline> put_together(std::vector<RankTimeline> ranks, const Ru
       kept.emplace_back(extent, std::move(rank));
       continue;
     }
-    put_into(home->second, rank, options);
+    put_into(home->second, rank, options, job);
     home->first = {std::min(home->first.start, extent.start),
                    std::max(home->first.end, extent.end)};
   }
@@ -211,7 +217,7 @@ Job arrange_runs(std::vector<RankTimeline> ranks, const RunOptions& options) {
     by_rank[*rank.recording.rank].push_back(std::move(rank));
   }
   for (auto& [number, of_rank] : by_rank) {
-    std::vector<RankTimeline> runs = put_together(std::move(of_rank), options);
+    std::vector<RankTimeline> runs = put_together(std::move(of_rank), options, job);
     if (runs.size() > 1) {
       job.notes.add(Note::repeated_rank,
                     "rank " + std::to_string(number) + ": " + runs[0].recording.path + " and " +

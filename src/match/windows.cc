@@ -119,7 +119,8 @@ bool steps_by_ranges(RankTimeline& rank, Range range_of) {
 }  // namespace
 
 void find_step_windows(RankTimeline& rank) {
-  if (rank.devices.empty() || rank.recording.steps.empty()) return;
+  if (rank.devices.empty()) return;
+  if (rank.recording.steps.empty()) return rank.notes.add(Note::no_steps);
   if (steps_by_launches(rank)) return;
   if (steps_by_ranges(rank, [](const StepRange& step) { return step.gpu_annotation; })) {
     rank.notes.add(Note::steps_from_annotations);

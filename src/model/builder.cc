@@ -261,9 +261,12 @@ void TraceBuilder::cut_absurd_durations() {
   const Ns longest = recording_.span ? recording_.span->length()
                      : bounds        ? bounds->length() + kHour
                                      : kDay;
+  const Ns most = std::min(longest, kDay);
   for (std::size_t i = 0; i < gpu.size(); ++i) {
-    if (gpu.end[i] - gpu.start[i] <= longest) continue;
+    if (gpu.end[i] - gpu.start[i] <= most) continue;
     gpu.end[i] = bounds ? std::max(gpu.start[i], bounds->end) : gpu.start[i];
+    // Bounds may be as absurd; sums over days of busy time must not leave 64 bits.
+    if (gpu.end[i] - gpu.start[i] > kDay) gpu.end[i] = gpu.start[i];
     recording_.notes.add(Note::absurd_duration, recording_.strings.get(gpu.name[i]));
   }
 }

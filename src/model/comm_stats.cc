@@ -51,14 +51,14 @@ void CommStats::append_columns(std::vector<Column>& columns) {
       {"busy_ns", Unit::nanoseconds, "busy"},
       {"hidden_ns", Unit::nanoseconds, "hidden"},
       {"exposed_ns", Unit::nanoseconds, ""},
-      {"exclusive_exposed_ns", Unit::nanoseconds, "exposed"},
+      {"exclusive_exposed_ns", Unit::nanoseconds, "exposed*"},
       {"mean_ns", Unit::nanoseconds, "mean"},
       {"p50_ns", Unit::nanoseconds, ""},
       {"p95_ns", Unit::nanoseconds, "p95"},
       {"p99_ns", Unit::nanoseconds, ""},
       {"max_ns", Unit::nanoseconds, "max"},
       {"algbw_gbs", Unit::gigabytes_per_second, ""},
-      {"busbw_gbs", Unit::gigabytes_per_second, "busbw*"},
+      {"busbw_gbs", Unit::gigabytes_per_second, "busbw**"},
       {"bandwidth_kind", Unit::none, ""},
   };
   columns.insert(columns.end(), std::begin(mine), std::end(mine));
@@ -98,7 +98,8 @@ Table ops_table(std::map<Op, CommStats>& by_op, std::string title) {
               .section = {},
               .title = std::move(title),
               .columns = {{"op", Unit::none, "operation"}},
-              .rows = {}};
+              .rows = {},
+              .footnote = kCommFootnote};
   CommStats::append_columns(table.columns);
   for (const auto& [op, stats] : sorted) {
     std::vector<Cell> cells{std::string(op_name(op))};

@@ -4,12 +4,18 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/job.h"
 #include "model/result.h"
 
 namespace commlens {
+
+// What the marks in the headings of its columns mean.
+inline constexpr std::string_view kCommFootnote =
+    "* each operation's own share: these sum to the ranks' exposed time.  ** GB/s, apparent: the "
+    "time includes waiting for peers.";
 
 class CommStats {
  public:

@@ -1,5 +1,7 @@
 #include "model/job.h"
 
+#include <algorithm>
+
 #include "model/rank_list.h"
 
 namespace commlens {
@@ -22,6 +24,11 @@ std::string group_label(const GroupIdentity& group, std::int64_t rank) {
   if (!group.ranks.empty()) return base + "[" + format_ranks(group.ranks) + "]";
   return base + (described && !group.name.empty() ? " " + group.name : "") +
          "[members unknown, rank " + std::to_string(rank) + "]";
+}
+
+bool has_timelines(const Job& job) {
+  return std::any_of(job.ranks.begin(), job.ranks.end(),
+                     [](const RankTimeline& rank) { return !rank.devices.empty(); });
 }
 
 }  // namespace commlens

@@ -126,8 +126,14 @@ struct Job {
   std::int64_t world_size = 0;      // 0 is unknown
   std::vector<std::int64_t> missing_ranks;
   std::string hosts_from;  // how host names were found; empty where they were not
+  std::vector<std::pair<std::string, Notes>>
+      notes_of_pieces;  // of inputs that were put into others
   std::vector<std::pair<std::string, std::int64_t>> rank_of_path;  // of every input that was used
   Notes notes;
 };
+
+// Whether there is anything at all that could communicate: GPU activities, or a host backend's
+// ranges.
+bool has_timelines(const Job& job);
 
 }  // namespace commlens

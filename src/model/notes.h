@@ -30,9 +30,6 @@ enum class Severity : std::uint8_t {
   X(read_failed, error,                                                                            \
     "reading stopped with an error of the operating system; the events before that were used",     \
     "check the disk or the network file system, then run again")                                   \
-  X(no_trace_events, error, "the file holds JSON but no \"traceEvents\"",                          \
-    "a memory snapshot or timeline is no trace: give the file that export_chrome_trace or the "    \
-    "trace handler wrote")                                                                         \
   X(unusable_input, error, "the file could not be used",                                           \
     "run `commlens formats` for what can be read, or name the format with --input-format")         \
   X(skipped_file, info, "files that are no trace were passed over",                                \
@@ -111,7 +108,7 @@ enum class Severity : std::uint8_t {
   X(steps_from_host, warning,                                                                      \
     "step windows are host ranges: GPU work of a step may lie after its window",                   \
     "profile with CUDA activities to get launch records")                                          \
-  X(no_steps, warning, "no ProfilerStep ranges were found",                                        \
+  X(no_steps, info, "no ProfilerStep ranges were found",                                           \
     "call profiler.step() each iteration to get figures by step")                                  \
   X(part_not_computed, info, "a part of the report is not computed", "")
 

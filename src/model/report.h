@@ -28,6 +28,7 @@ struct JobReport {
   std::string backend;          // empty is unknown
   std::string nccl_version;     // empty is unknown
   std::vector<std::string> hosts;
+  bool all_hosts_known = false;     // of every rank found
   std::string hosts_from;           // how they were found; empty where they were not
   std::vector<std::int64_t> steps;  // numbers
 };

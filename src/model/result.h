@@ -37,7 +37,10 @@ struct Table {
   std::string title;         // over the table in text; empty: not shown there
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::size_t text_rows = 12;  // how many rows text shows; it says how many more there are
+  // False where the inputs cannot support the table: null, which is not the same as none found.
+  bool known = true;
+  std::string_view footnote = {};  // under the tables in text; one is enough for all that share it
+  std::size_t text_rows = 12;      // how many rows text shows; it says how many more there are
 };
 
 struct Result {

@@ -48,7 +48,7 @@ struct CollectiveMeta {
 
 enum class ActivityKind : std::uint8_t { kernel, memcpy, memset };
 
-// GPU activities in file order: 49 bytes each.
+// GPU activities in file order: 45 bytes each.
 struct GpuActivities {
   Blocks<Ns> start;
   Blocks<Ns> end;                     // >= start

@@ -160,7 +160,11 @@ void write_tables(JsonOut& json, const std::vector<Result>& results) {
     for (const Table& table : result.tables) {
       enter(table.section);
       json.key(table.name);
-      write_table(json, table, !has_nested(table));
+      if (table.known) {
+        write_table(json, table, !has_nested(table));
+      } else {
+        json.null();
+      }
     }
   }
   enter({});

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 #include "base/utf8.h"
 #include "model/rank_list.h"
@@ -19,31 +19,35 @@ struct Style {
 constexpr Style kPlain{"", "", "", ""};
 constexpr Style kColor{"\x1B[1m", "\x1B[2m", "\x1B[33m", "\x1B[0m"};
 
-std::string time_text(std::int64_t ns) {
-  const double value = static_cast<double>(ns);
-  const double size = std::abs(value);
-  if (size < 1e3) return fmt::format("{} ns", ns);
-  if (size < 1e6) return fmt::format("{:.2f} us", value / 1e3);
-  if (size < 1e10) return fmt::format("{:.3f} ms", value / 1e6);
-  return fmt::format("{:.3f} s", value / 1e9);
+// One scale for a whole column, so that its figures can be compared at a glance: that of its
+// largest.
+struct Scale {
+  double divisor = 1;
+  std::string_view unit;
+  int decimals = 0;
+};
+
+Scale scale_for(std::int64_t largest, Unit unit) {
+  const auto size = static_cast<double>(largest);
+  if (unit == Unit::nanoseconds) {
+    if (size < 1e3) return {1, " ns", 0};
+    if (size < 1e6) return {1e3, " us", 2};
+    return size < 1e10 ? Scale{1e6, " ms", 3} : Scale{1e9, " s", 3};
+  }
+  if (unit == Unit::bytes) {
+    if (size < 1e4) return {1, " B", 0};
+    if (size < 1e7) return {1e3, " kB", 1};
+    return size < 1e10 ? Scale{1e6, " MB", 1} : Scale{1e9, " GB", 2};
+  }
+  return {};
 }
 
-std::string bytes_text(std::int64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  if (bytes < 10'000) return fmt::format("{} B", bytes);
-  if (value < 1e7) return fmt::format("{:.1f} kB", value / 1e3);
-  if (value < 1e10) return fmt::format("{:.1f} MB", value / 1e6);
-  return fmt::format("{:.1f} GB", value / 1e9);
-}
-
-std::string number_text(std::int64_t value, Unit unit) {
-  if (unit == Unit::nanoseconds) return time_text(value);
-  if (unit == Unit::bytes) return bytes_text(value);
-  return fmt::format("{}", value);
-}
-
-std::string cell_text(const Cell& cell, Unit unit) {
-  if (const auto* number = std::get_if<std::int64_t>(&cell)) return number_text(*number, unit);
+std::string cell_text(const Cell& cell, Unit unit, const Scale& scale) {
+  if (const auto* number = std::get_if<std::int64_t>(&cell)) {
+    if (scale.divisor == 1) return fmt::format("{}{}", *number, scale.unit);
+    return fmt::format("{:.{}f}{}", static_cast<double>(*number) / scale.divisor, scale.decimals,
+                       scale.unit);
+  }
   if (const auto* text = std::get_if<std::string>(&cell)) return printable(*text);
   if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "yes" : "no";
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&cell)) return format_ranks(*list);
@@ -52,6 +56,16 @@ std::string cell_text(const Cell& cell, Unit unit) {
                                : fmt::format("{:.2f}", *number);
   }
   return "-";
+}
+
+// The scale of the first `rows` cells of a column.
+Scale column_scale(const Table& table, std::size_t column, std::size_t rows) {
+  std::int64_t largest = 0;
+  for (std::size_t r = 0; r < rows; ++r) {
+    if (const auto* number = std::get_if<std::int64_t>(&table.rows[r][column]))
+      largest = std::max(largest, std::abs(*number));
+  }
+  return scale_for(largest, table.columns[column].unit);
 }
 
 // Characters, not bytes: what is printed is UTF-8.
@@ -86,10 +100,11 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
   std::vector<std::vector<std::string>> cells(rows);
   std::vector<std::size_t> widths;
   for (const std::size_t c : shown) widths.push_back(width_of(table.columns[c].heading));
-  for (std::size_t r = 0; r < rows; ++r) {
-    for (std::size_t i = 0; i < shown.size(); ++i) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const Scale scale = column_scale(table, shown[i], rows);
+    for (std::size_t r = 0; r < rows; ++r) {
       cells[r].push_back(
-          shortened(cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit)));
+          shortened(cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit, scale)));
       widths[i] = std::max(widths[i], width_of(cells[r].back()));
     }
   }
@@ -123,7 +138,7 @@ void write_head(const Report& report, const Style& style, Sink& sink) {
       fmt::format("commlens {}: {}, {}", program_version(), plural(report.inputs.size(), "input"),
                   plural(job.ranks.size(), "rank"));
   if (job.world_size > 0) line += fmt::format(" of {}", job.world_size);
-  if (!job.hosts.empty()) line += fmt::format(" on {}", plural(job.hosts.size(), "host"));
+  if (job.all_hosts_known) line += fmt::format(" on {}", plural(job.hosts.size(), "host"));
   if (!job.backend.empty()) line += ", " + printable(job.backend);
   if (!job.nccl_version.empty()) line += " " + printable(job.nccl_version);
   if (!job.steps.empty()) line += ", steps " + format_ranks(job.steps);
@@ -185,22 +200,24 @@ void write_notes(const Report& report, const Style& style, Sink& sink) {
   }
 }
 
+// A footnote to the columns that need one, where such a column is shown.
+void write_footnote(const Report& report, const Style& style, Sink& sink) {
+  for (const Result& result : report.results) {
+    for (const Table& table : result.tables) {
+      if (table.title.empty() || table.rows.empty() || table.footnote.empty()) continue;
+      sink.append(fmt::format("\n  {}{}{}\n", style.dim, table.footnote, style.off));
+      return;
+    }
+  }
+}
+
 void write(const Report& report, const WriteOptions& options, Sink& sink) {
   const Style& style = options.color ? kColor : kPlain;
   write_head(report, style, sink);
-  bool bandwidth = false;
   for (const Result& result : report.results) {
-    for (const Table& table : result.tables) {
-      write_table(table, style, sink);
-      bandwidth = bandwidth || table.name == "ops";
-    }
+    for (const Table& table : result.tables) write_table(table, style, sink);
   }
-  if (bandwidth) {
-    sink.append(
-        fmt::format("\n  {}exposed: each operation's own share, summing to the ranks' exposed "
-                    "time. busbw* in GB/s, apparent: its time includes waiting for peers.{}\n",
-                    style.dim, style.off));
-  }
+  write_footnote(report, style, sink);
   write_notes(report, style, sink);
 }
 

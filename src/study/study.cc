@@ -240,6 +240,9 @@ JobReport report_job(const Job& job) {
   report.ranks.assign(ranks.begin(), ranks.end());
   report.steps.assign(steps.begin(), steps.end());
   report.hosts.assign(hosts.begin(), hosts.end());
+  report.all_hosts_known = !job.ranks.empty() &&
+                           std::all_of(job.ranks.begin(), job.ranks.end(),
+                                       [](const RankTimeline& rank) { return !rank.host.empty(); });
   return report;
 }
 
@@ -248,6 +251,7 @@ void report_rank_notes(Study& study) {
   std::map<std::string_view, InputReport*> by_path;
   for (InputReport& input : study.report.inputs) by_path[input.path] = &input;
   for (const auto& [path, rank] : study.job.rank_of_path) by_path.at(path)->rank = rank;
+  for (const auto& [path, notes] : study.job.notes_of_pieces) by_path.at(path)->notes = notes;
   for (const RankTimeline& rank : study.job.ranks) {
     InputReport& input = *by_path.at(rank.recording.path);
     input.notes = rank.recording.notes;
