@@ -84,6 +84,10 @@ def grep(text, pattern):
     return "".join(line for line in text.splitlines(True) if re.search(pattern, line))
 
 
+def without(text, pattern):
+    return re.sub(pattern, "", text)
+
+
 def after(text, mark):
     """From the line that holds `mark` to the end: what a library's version does not lay out."""
     lines = text.splitlines(True)
@@ -114,8 +118,8 @@ def accepted_by(text, *words):
     return f"accepted by {' '.join(words)}\n"
 
 
-FILTERS = {"keep": keep, "figures": figures, "cat": cat, "grep": grep, "after": after, "events": events,
-           "escapes": escapes, "accepted-by": accepted_by}
+FILTERS = {"keep": keep, "figures": figures, "cat": cat, "grep": grep, "without": without, "after": after,
+           "events": events, "escapes": escapes, "accepted-by": accepted_by}
 
 # ------------------------------------------------------------------------------------------------------- second method
 
