@@ -590,7 +590,10 @@ TEST(Runs, PiecesThatLetGoOfTheirColumns) {
   EXPECT_EQ(runs_of(job), "1/0 rank-1-a.json, 2/0 rank-2.json");
   EXPECT_EQ(read, (std::vector<std::string>{"rank-1-a.json", "rank-1-b.json"}));
   EXPECT_EQ(job.ranks[0].recording.gpu.size(), 3U);
-  EXPECT_EQ(job.ranks[0].recording.notes.count(Note::rank_from_file_name), 2);
+  // Each file keeps its own notes.
+  EXPECT_EQ(job.ranks[0].recording.notes.count(Note::rank_from_file_name), 1);
+  ASSERT_EQ(job.notes_of_pieces.size(), 1U);
+  EXPECT_EQ(job.notes_of_pieces[0].second.count(Note::rank_from_file_name), 1);
   EXPECT_EQ(job.ranks[0].recording.notes.count(Note::duplicate_events), 1);
   EXPECT_TRUE(job.ranks[0].devices.empty()) << "what was derived from a piece does not hold";
   // The other rank keeps its figures' names without its columns.

@@ -21,6 +21,18 @@ namespace {
 constexpr std::int64_t kFirstCorrelation = 100'000;
 constexpr std::int64_t kFirstPid = 40'000;
 
+// The process id of rank 0. Another job has others, so that nobody takes two jobs' traces for pieces of one recording.
+std::int64_t first_process(const JobSpec& spec) {
+  std::uint64_t hash = spec.seed;
+  for (const std::int64_t part : {std::int64_t{spec.dp}, std::int64_t{spec.tp}, std::int64_t{spec.pp}, std::int64_t{spec.layers},
+                                  std::int64_t{spec.steps}, std::int64_t{spec.microbatches}, std::int64_t{spec.fsdp ? 1 : 0},
+                                  std::int64_t{spec.moe ? 1 : 0}, spec.bucket_bytes, spec.layer_bytes}) {
+    hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
+    hash ^= hash >> 29U;
+  }
+  return kFirstPid + static_cast<std::int64_t>(hash % 400) * 5000;
+}
+
 std::int64_t external_id(int range) { return range + 1; }
 std::int64_t correlation(int call) { return kFirstCorrelation + call; }
 
@@ -61,7 +73,7 @@ class RankWriter {
         trace_(job.ranks[static_cast<std::size_t>(rank)]),
         options_(options),
         text_(sink),
-        host_{kFirstPid + rank, kFirstPid + rank},
+        host_{first_process(job.spec) + rank, first_process(job.spec) + rank},
         device_(job.layout.places[static_cast<std::size_t>(rank)].device) {}
 
   void write() {
