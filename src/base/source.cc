@@ -25,6 +25,7 @@
 #endif
 
 #include "base/error.h"
+#include "base/perf.h"
 
 namespace commlens {
 namespace {
@@ -414,7 +415,7 @@ Source Source::open(const std::string& path) {
   const int file = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw Error(ErrorKind::input, path + ": cannot be opened: " + std::strerror(errno));
   auto raw = std::make_unique<Raw>(file);
-  struct stat info {};
+  struct stat info{};
   if (fstat(file, &info) == 0) {
     if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, path + ": is a folder, not a file");
   }
@@ -472,7 +473,12 @@ bool Source::choose_decoder() {
 
 std::size_t Source::read(std::span<char> out) {
   if (end_ != SourceEnd::not_yet || out.empty()) return 0;
-  const std::size_t got = decoder_->read(out);
+  std::size_t got = 0;
+  {
+    const PerfScope perf(Stage::fetch);
+    got = decoder_->read(out);
+  }
+  count_perf_bytes(Stage::fetch, static_cast<std::int64_t>(got));
   end_ = got == 0 || decoder_->end != SourceEnd::not_yet ? decoder_->end : SourceEnd::not_yet;
   if (end_ != SourceEnd::not_yet) trouble_ = decoder_->trouble;
   return got;

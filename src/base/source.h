@@ -46,7 +46,10 @@ class Source {
   // which. What was readable before a fault is always delivered first.
   std::size_t read(std::span<char> out);
 
-  // Whether it is a file whose bytes are the text: pieces of it can be read on their own.
+  // How much text was read so far, in bytes.
+  std::int64_t position() const { return position_; }
+  // Whether it is a file, known by its name, whose bytes are the text: pieces of it can be read on
+  // their own.
   bool is_plain_file() const { return plain_file_; }
   SourceEnd end() const { return end_; }
   // One sentence on what went wrong at the end; empty after a complete read.
@@ -66,6 +69,7 @@ class Source {
 
   std::string name_;
   std::int64_t stored_bytes_ = 0;
+  std::int64_t position_ = 0;
   bool plain_file_ = false;
   SourceEnd end_ = SourceEnd::not_yet;
   std::string trouble_;

@@ -11,6 +11,7 @@ int run(const Arguments& arguments) {
   const Study study = study_inputs(arguments);
   render(study, arguments.output.format, wants_color(arguments.output), sink);
   sink.close();
+  report_perf(arguments);
   return study.any_input_unusable ? kUnusableInput : kDone;
 }
 

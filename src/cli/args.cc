@@ -174,6 +174,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
     if (command->name == "analyze" || command->name == "timeline") {
       add_study_options(*verb, arguments.study, raw);
       add_output_options(*verb, arguments.output, command->name == "analyze");
+      verb->add_flag("--perf", arguments.output.perf,
+                     "Print where the time went, on standard error");
       if (command->name == "analyze")
         verb->add_option("--by", raw.by,
                          "Also sum communication by these keys: op,rank (op, group, size, dtype, "

@@ -13,6 +13,7 @@ struct OutputOptions {
   std::string format = "text";  // --format
   std::string path = "-";       // -o; "-" is standard output
   std::string color = "auto";   // --color
+  bool perf = false;            // --perf: where the time went, on standard error
   bool quiet = false;           // --quiet: no progress, no warnings on standard error
 };
 

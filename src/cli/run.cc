@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/perf.h"
 #include "base/utf8.h"
 
 namespace commlens::cli {
@@ -29,6 +30,13 @@ void complain(std::string_view message) {
   }
 }
 
+void report_perf(const Arguments& arguments) {
+  if (!arguments.output.perf) return;
+  Sink tree;
+  write_perf(tree);
+  std::fputs(tree.text().c_str(), stderr);
+}
+
 bool wants_color(const OutputOptions& output) {
   if (output.color != "auto") return output.color == "always";
   const char* refused = std::getenv("NO_COLOR");
@@ -37,6 +45,7 @@ bool wants_color(const OutputOptions& output) {
 }
 
 Study study_inputs(const Arguments& arguments) {
+  if (arguments.output.perf) enable_perf();
   StudyOptions options = arguments.study;
   if (!arguments.output.quiet && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
   Study study = run_study(options);

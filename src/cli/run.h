@@ -11,6 +11,9 @@ namespace commlens::cli {
 // used.
 Study study_inputs(const Arguments& arguments);
 
+// Prints where the time went, if asked to.
+void report_perf(const Arguments& arguments);
+
 bool wants_color(const OutputOptions& output);
 
 // One line on standard error, "commlens: ...", control characters made harmless.

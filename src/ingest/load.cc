@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/perf.h"
 
 namespace commlens {
 namespace {
@@ -82,6 +83,7 @@ const Format* format_of(std::string_view head, const LoadOptions& options) {
 
 Recording read_recording(const std::string& path, const Format& format, Source& source,
                          std::string_view head, const ReadOptions& options, unsigned threads) {
+  const PerfScope perf(Stage::read);
   TraceBuilder builder(path, format.name);
   builder.about().stored_bytes = source.stored_bytes();
   if (threads > 1 && source.is_plain_file() && format.read_split != nullptr) {

@@ -13,6 +13,7 @@
 
 #include "analysis/analysis.h"
 #include "base/error.h"
+#include "base/perf.h"
 #include "ingest/load.h"
 #include "match/classify.h"
 #include "match/exposure.h"
@@ -104,13 +105,19 @@ struct Settings {
   bool keep_activities = false;
 };
 
+template <class Work>
+void measured(Stage stage, Work work) {
+  const PerfScope perf(stage);
+  work();
+}
+
 // One rank's recording to communications, windows and figures.
 void prepare(RankTimeline& rank, const Settings& settings) {
   // Standard input cannot be read again, should its recording be a piece of another.
   const bool keep = settings.keep_activities || rank.recording.path == "-";
-  classify(rank, settings.rules, keep);
-  find_step_windows(rank);
-  compute_figures(rank, settings.windows);
+  measured(Stage::classify, [&] { classify(rank, settings.rules, keep); });
+  measured(Stage::windows, [&] { find_step_windows(rank); });
+  measured(Stage::figures, [&] { compute_figures(rank, settings.windows); });
   rank.ready = true;
   if (!keep) let_go_of_columns(rank);
 }
@@ -288,6 +295,7 @@ void check_options(const StudyOptions& options) {
 }
 
 Study run_study(const StudyOptions& options) {
+  const PerfScope perf(Stage::total);
   Study study;
   const Settings settings{.threads = threads_for(options),
                           .rules = read_rules(options.rules_file),
@@ -301,11 +309,13 @@ Study run_study(const StudyOptions& options) {
   if (ranks.empty()) throw nothing_usable(study, options);
 
   // Which is which rank, and which are pieces of one; from here on the set of ranks is fixed.
-  study.job = arrange_runs(
-      std::move(ranks),
-      {.rank_from = rank_source(options),
-       .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts),
-       .read_again = [&options](const std::string& path) { return read_again(path, options); }});
+  measured(Stage::arrange, [&] {
+    study.job = arrange_runs(
+        std::move(ranks),
+        {.rank_from = rank_source(options),
+         .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts),
+         .read_again = [&options](const std::string& path) { return read_again(path, options); }});
+  });
   keep_chosen_ranks(study.job, options.ranks);
 
   // The figures of those that were put together only now.
@@ -315,8 +325,10 @@ Study run_study(const StudyOptions& options) {
   check_steps(study.job, options);
 
   // Figures to results. Nothing of the job changes from here on.
-  for (const Analysis* analysis : analyses())
-    study.report.results.push_back(analysis->run(study.job, {.by = options.by}));
+  measured(Stage::analyses, [&] {
+    for (const Analysis* analysis : analyses())
+      study.report.results.push_back(analysis->run(study.job, {.by = options.by}));
+  });
   const auto absent = parts_without_analysis();
   study.report.absent_parts.assign(absent.begin(), absent.end());
   study.report.job = report_job(study.job);
@@ -326,10 +338,12 @@ Study run_study(const StudyOptions& options) {
 }
 
 void render_timeline(const Study& study, Sink& sink) {
+  const PerfScope perf(Stage::output);
   write_chrome_timeline(study.job, {.clip_to_window = !study.whole_window}, sink);
 }
 
 void render(const Study& study, std::string_view writer, bool color, Sink& sink) {
+  const PerfScope perf(Stage::output);
   find_writer(writer)->write(study.report, {.color = color}, sink);
 }
 
