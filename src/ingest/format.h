@@ -2,6 +2,7 @@
 // reader.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ struct ReadOptions {
   // Keep the host's compute ranges too: wanted only for recordings without GPU events (see
   // Format::read).
   bool host_compute = false;
+  // Bytes of a plain file that are worth a thread of their own (see Format::read_split). The result
+  // is the same for any number; tests use small ones.
+  std::int64_t smallest_piece = std::int64_t{8} << 20U;
 };
 
 struct Format {

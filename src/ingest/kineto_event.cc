@@ -187,10 +187,12 @@ const char* KinetoEvents::read_usual_head(const char* at, const char* end, Event
     if (std::memcmp(at, head.data(), head.size()) != 0) continue;
     const char* category = at + head.size();
     const auto* close = static_cast<const char*>(std::memchr(category, '"', 24));
-    if (close == nullptr ||
-        std::memchr(category, '\\', static_cast<std::size_t>(close - category)) != nullptr)
+    if (close == nullptr) return nullptr;
+    const auto length = static_cast<std::size_t>(close - category);
+    if (std::memchr(category, '\\', length) != nullptr ||
+        std::memchr(category, '\n', length) != nullptr)
       return nullptr;
-    event.category = category_of({category, static_cast<std::size_t>(close - category)});
+    event.category = category_of({category, length});
     return close + 1;
   }
   return nullptr;
@@ -221,7 +223,7 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   if (event.category == Category::unknown || !wanted(event)) return Scan::ok;
   if (!wanted_name(event.category, event.name.text)) return Scan::ok;
   if (event.args.kind == TokenKind::object && reads_arguments(event)) {
-    Walker late(event.args.text.data() + 1, end);
+    Walker late(event.args.text.data() + 1, event.args.text.data() + event.args.text.size());
     read_arguments(late, event.category);
     if (late.state() != Scan::ok) {
       at = late.at();

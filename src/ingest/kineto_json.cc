@@ -41,9 +41,6 @@ constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c
 // Times from this on are microseconds since the epoch (1973 and later), not since some base.
 constexpr Ns kEpochTimes = 100'000'000'000'000'000;
 
-// A piece of a split file is worth a thread from this size on.
-constexpr std::int64_t kSmallestPiece = std::int64_t{8} << 20U;
-
 const char* behind_blanks(const char* at, const char* end) {
   while (at < end && is_blank(*at)) ++at;
   return at;
@@ -137,7 +134,7 @@ void read_split(Source& source, std::string_view head, const ReadOptions& option
   const std::int64_t bytes = source.stored_bytes() - from;
   const auto count = first_reader.at_end()
                          ? std::int64_t{1}
-                         : std::clamp<std::int64_t>(bytes / kSmallestPiece, 1, threads);
+                         : std::clamp<std::int64_t>(bytes / options.smallest_piece, 1, threads);
   const auto limit_of = [&](std::int64_t k) {
     return k + 1 >= count ? KinetoReader::kToTheEnd : from + bytes / count * (k + 1);
   };
@@ -148,7 +145,7 @@ void read_split(Source& source, std::string_view head, const ReadOptions& option
   const auto read_piece = [&](std::int64_t k) {
     try {
       auto piece = std::make_unique<Piece>(source.name(), limit_of(k - 1), limit_of(k), options);
-      piece->reader.find_first_event();
+      piece->reader.find_first_event(first_reader);
       piece->first = piece->reader.position();
       piece->reader.read_until(piece->limit);
       pieces[static_cast<std::size_t>(k)] = std::move(piece);
@@ -169,7 +166,7 @@ void read_split(Source& source, std::string_view head, const ReadOptions& option
     std::unique_ptr<Piece> piece = std::move(pieces[static_cast<std::size_t>(k)]);
     if (piece->first != last->position()) {
       piece = std::make_unique<Piece>(source.name(), last->position(), limit_of(k), options);
-      piece->reader.resume_events();
+      piece->reader.resume_events(first_reader);
       piece->reader.read_until(piece->limit);
     }
     builder.append(std::move(piece->builder));

@@ -30,6 +30,15 @@ std::string text(const Token& token) {
   return token.kind == TokenKind::string ? unescaped(token.text) : std::string();
 }
 
+void set(std::string& to, const std::string& said) {
+  if (!said.empty()) to = said;
+}
+
+// What stands between a container's brackets, and no further.
+Walker inside(const Token& container) {
+  return Walker(container.text.data() + 1, container.text.data() + container.text.size());
+}
+
 ProcessGroup read_group(Walker& walker) {
   ProcessGroup group;
   std::string_view key;
@@ -44,23 +53,25 @@ ProcessGroup read_group(Walker& walker) {
   return group;
 }
 
-void read_groups(const Token& array, const char* end, Recording& about) {
-  Walker walker(array.text.data() + 1, end);
+void read_groups(const Token& array, Recording& about) {
+  Walker walker = inside(array);
   while (walker.next_element()) {
     if (walker.enter_object()) about.groups.push_back(read_group(walker));
   }
 }
 
-void read_distributed_info(const Token& object, const char* end, Recording& about, Notes& notes) {
-  Walker walker(object.text.data() + 1, end);
+void read_distributed_info(const Token& object, Recording& about, Notes& notes) {
+  Walker walker = inside(object);
   std::string_view key;
   while (walker.next_key(key)) {
     const Token value = walker.value();
-    if (key == "backend") about.backend = text(value);
-    if (key == "nccl_version" && text(value) != "unknown") about.nccl_version = text(value);
-    if (key == "pg_config" && value.kind == TokenKind::array) read_groups(value, end, about);
-    if (key == "world_size")
-      about.world_size = std::clamp<std::int64_t>(number(value).value_or(0), 0, kMostRanks);
+    if (key == "backend") set(about.backend, text(value));
+    if (key == "nccl_version" && text(value) != "unknown") set(about.nccl_version, text(value));
+    if (key == "pg_config" && value.kind == TokenKind::array) read_groups(value, about);
+    if (key == "world_size") {
+      const std::int64_t size = number(value).value_or(0);
+      if (size > 0) about.world_size = std::min<std::int64_t>(size, kMostRanks);
+    }
     if (key == "rank") {
       const auto rank = number(value);
       if (rank && *rank >= 0 && *rank < kMostRanks) about.rank = rank;
@@ -71,10 +82,10 @@ void read_distributed_info(const Token& object, const char* end, Recording& abou
 
 }  // namespace
 
-void read_kineto_metadata(std::string_view key, const Token& value, const char* end,
-                          Recording& about, Notes& notes) {
+void read_kineto_metadata(std::string_view key, const Token& value, Recording& about,
+                          Notes& notes) {
   if (key == "distributedInfo" && value.kind == TokenKind::object) {
-    read_distributed_info(value, end, about, notes);
+    read_distributed_info(value, about, notes);
   } else if (key == "baseTimeNanoseconds") {
     const auto base = number(value);
     if (base && *base >= 0 && *base <= kLargestBase) {
@@ -84,7 +95,7 @@ void read_kineto_metadata(std::string_view key, const Token& value, const char* 
       notes.add(Note::malformed_metadata, "baseTimeNanoseconds: " + std::string(value.text));
     }
   } else if (key == "host_name") {
-    about.host = text(value);
+    set(about.host, text(value));
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace commlens {
 
-// Takes over what one top-level member says. `end` bounds the text that `value` lies in.
-void read_kineto_metadata(std::string_view key, const Token& value, const char* end,
-                          Recording& about, Notes& notes);
+// Takes over what one top-level member says. What is said twice counts as it was said last; an
+// empty value says nothing.
+void read_kineto_metadata(std::string_view key, const Token& value, Recording& about, Notes& notes);
 
 }  // namespace commlens

@@ -29,8 +29,11 @@ constexpr std::array<std::string_view, 8> kTopKeys = {"\"traceEvents\"",
                                                       "\"deviceProperties\""};
 // How far behind its start an event's damage may show and still be searched from its start.
 constexpr std::ptrdiff_t kFarthestBack = 4096;
-// More than any of these keys with blanks around it.
+// More than any of these keys with blanks around it. Never more is looked at, so that the window's
+// place does not matter.
 constexpr std::ptrdiff_t kLookAhead = 256;
+// How much of odd text is shown.
+constexpr std::ptrdiff_t kExampleBytes = 100;
 
 template <std::size_t N>
 bool begins_with_key(const char* at, const char* end, const std::array<std::string_view, N>& keys) {
@@ -42,6 +45,13 @@ bool begins_with_key(const char* at, const char* end, const std::array<std::stri
 const char* behind_blanks(const char* at, const char* end) {
   while (at < end && is_blank(*at)) ++at;
   return at;
+}
+
+// Whether what follows a `]` is what follows the list of events: a top-level member or the end.
+bool ends_events(const char* at, const char* end) {
+  if (at == end) return true;
+  if (*at == '}') return behind_blanks(at + 1, end) == end;
+  return *at == ',' && begins_with_key(behind_blanks(at + 1, end), end, kTopKeys);
 }
 
 }  // namespace
@@ -97,8 +107,8 @@ void KinetoReader::read_head() {
   while (place_ == Place::top) read_member();
 }
 
-void KinetoReader::find_first_event() {
-  place_ = Place::events;
+void KinetoReader::find_first_event(const KinetoReader& before) {
+  resume_events(before);
   find_next_event(window_.begin());
 }
 
@@ -120,20 +130,18 @@ void KinetoReader::read_events(std::int64_t limit) {
     commas_ = 0;
     const char* at = next_byte(window_.begin());
     if (at == nullptr) return stop_early();
+    const std::int64_t due = first || *at == ']' ? 0 : 1;
+    if (commas_ > due) builder_.notes().add(Note::extra_comma, commas_ - due);
+    first = false;
     if (window_.offset(at) >= limit) {
-      if (commas_ > 1) builder_.notes().add(Note::extra_comma, commas_ - 1);
       at_limit_ = true;
       return window_.use(at);
     }
     if (*at == ']') {
-      if (commas_ > 0) builder_.notes().add(Note::extra_comma, commas_);
       window_.use(at + 1);
       place_ = bare_array_ ? Place::done : Place::top;
       return;
     }
-    if (commas_ > 1 || (first && commas_ > 0))
-      builder_.notes().add(Note::extra_comma, commas_ - (first ? 0 : 1));
-    first = false;
     if (*at == '{') {
       read_event(at);
     } else {
@@ -148,11 +156,14 @@ void KinetoReader::read_event(const char* at) {
     const char* inside = at + 1;
     switch (events_.read(inside, window_.end(), window_.offset(at))) {
       case Scan::ok: ++builder_.about().events; return window_.use(inside);
-      case Scan::bad:
-        builder_.notes().add(Note::malformed_event, example(at));
+      case Scan::bad: {
+        const std::ptrdiff_t damage = inside - at;
+        window_.use(at);
+        builder_.notes().add(Note::malformed_event, example());
         // Damage that shows late may have swallowed other events, so looking for the next begins
         // behind this one's start; but not when that would mean reading far back again and again.
-        return find_next_event(inside - at > kFarthestBack ? inside : at + 1);
+        return find_next_event(window_.begin() + (damage > kFarthestBack ? damage : 1));
+      }
       case Scan::need_more: break;
     }
     window_.use(at);
@@ -161,7 +172,7 @@ void KinetoReader::read_event(const char* at) {
       continue;
     }
     if (!window_.full()) return stop_early();
-    builder_.notes().add(Note::oversized_event, example(window_.begin()));
+    builder_.notes().add(Note::oversized_event, example());
     return pass_over_container();
   }
 }
@@ -171,21 +182,22 @@ void KinetoReader::read_stray_value(const char* at) {
   for (;;) {
     Walker walker(at, window_.end());
     walker.skip_value();
+    window_.use(at);
     if (walker.state() == Scan::ok) {
-      builder_.notes().add(Note::not_an_event, example(at));
-      return window_.use(walker.at());
+      const std::ptrdiff_t length = walker.at() - at;
+      builder_.notes().add(Note::not_an_event, example());
+      return window_.use(window_.begin() + length);
     }
     if (walker.state() == Scan::bad) {
-      builder_.notes().add(Note::malformed_event, example(at));
-      return find_next_event(at + 1);
+      builder_.notes().add(Note::malformed_event, example());
+      return find_next_event(window_.begin() + 1);
     }
-    window_.use(at);
     if (window_.refill()) {
       at = window_.begin();
       continue;
     }
     if (!window_.full()) return stop_early();
-    builder_.notes().add(Note::oversized_event, example(window_.begin()));
+    builder_.notes().add(Note::oversized_event, example());
     return *window_.begin() == '[' ? pass_over_container() : pass_over_string();
   }
 }
@@ -233,19 +245,12 @@ void KinetoReader::find_next_event(const char* at) {
     at = std::find_if(at, window_.end(), [](char c) { return c == '{' || c == ']'; });
     at = ensure(at, kLookAhead);
     if (at == window_.end()) return stop_early();
-    const char* next = behind_blanks(at + 1, window_.end());
-    if (*at == '{' && begins_like_event(next, window_.end())) return window_.use(at);
-    if (*at == ']' && ends_events(next)) return window_.use(at);
+    const char* end = at + std::min<std::ptrdiff_t>(window_.end() - at, kLookAhead);
+    const char* next = behind_blanks(at + 1, end);
+    if (*at == '{' && begins_like_event(next, end)) return window_.use(at);
+    if (*at == ']' && ends_events(next, end)) return window_.use(at);
     ++at;
   }
-}
-
-// Whether what follows a `]` is what follows the list of events: a top-level member or the end.
-bool KinetoReader::ends_events(const char* at) const {
-  if (at == window_.end()) return true;
-  if (*at == '}') return behind_blanks(at + 1, window_.end()) == window_.end();
-  return *at == ',' &&
-         begins_with_key(behind_blanks(at + 1, window_.end()), window_.end(), kTopKeys);
 }
 
 // After damage outside the events: on at the next member that is known by name.
@@ -286,20 +291,19 @@ void KinetoReader::read_member() {
     if (complete && walker.state() == Scan::ok) {
       if (key == "traceEvents")
         builder_.notes().add(Note::malformed_metadata, "\"traceEvents\" is no array");
-      read_kineto_metadata(key, value, window_.end(), builder_.about(), builder_.notes());
+      read_kineto_metadata(key, value, builder_.about(), builder_.notes());
       return window_.use(walker.at());
     }
     if (walker.state() == Scan::bad) {
-      builder_.notes().add(Note::malformed_metadata, example(at));
-      return find_next_member(at + 1);
+      builder_.notes().add(Note::malformed_metadata, example());
+      return find_next_member(window_.begin() + 1);
     }
     if (window_.refill()) {
       at = window_.begin();
       continue;
     }
     if (!window_.full()) return stop_early();
-    builder_.notes().add(Note::malformed_metadata,
-                         "a value of more than 8 MiB: " + example(window_.begin()));
+    builder_.notes().add(Note::malformed_metadata, "a value of more than 8 MiB: " + example());
     if (!complete) return find_next_member(window_.begin() + 1);
     window_.use(window_.begin() + (value_at - at));
     return *window_.begin() == '"' ? pass_over_string() : pass_over_container();
@@ -334,8 +338,11 @@ void KinetoReader::note_end_of_source() {
   if (stopped_early_) notes.add(Note::truncated, where);
 }
 
-std::string KinetoReader::example(const char* at) const {
-  const auto length = static_cast<std::size_t>(std::min<std::ptrdiff_t>(window_.end() - at, 100));
+// Where the unused text stands, and how it begins.
+std::string KinetoReader::example() {
+  const char* at = ensure(window_.begin(), kExampleBytes);
+  const auto length =
+      static_cast<std::size_t>(std::min<std::ptrdiff_t>(window_.end() - at, kExampleBytes));
   return "at byte " + std::to_string(window_.offset(at)) + ": " + std::string(at, length);
 }
 

@@ -34,10 +34,14 @@ class KinetoReader {
 
   // Reads what stands before the events; `position` is then at the first.
   void read_head();
-  // Takes what follows for the middle of the list of events: on to the first that begins there.
-  void find_first_event();
-  // Takes what follows for a place between two events.
-  void resume_events() { place_ = Place::events; }
+  // Takes what follows for the middle of the list of events that `before` reads: on to the first
+  // that begins there.
+  void find_first_event(const KinetoReader& before);
+  // Takes what follows for a place between two events of that list.
+  void resume_events(const KinetoReader& before) {
+    place_ = Place::events;
+    bare_array_ = before.bare_array_;
+  }
   // Reads up to the first event that begins at `limit` or behind it; to the end of everything where
   // none does.
   void read_until(std::int64_t limit);
@@ -62,10 +66,9 @@ class KinetoReader {
   void find_next(const char* at);
   void find_next_event(const char* at);
   void find_next_member(const char* at);
-  bool ends_events(const char* at) const;
   void stop_early();
   void note_end_of_source();
-  std::string example(const char* at) const;
+  std::string example();
 
   Source& source_;
   Window window_;
