@@ -49,7 +49,7 @@ void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
   verb.add_option("PATH", study.paths, "Files, folders or globs; formats are told apart by content")
       ->required()
       ->type_name("");
-  verb.add_option("--steps", raw.steps, "Only these steps, by ProfilerStep number: 5, 5..8 or 5,7")
+  verb.add_option("--steps", raw.steps, "Only these steps, by ProfilerStep number: 5 or 5..8")
       ->check(not_empty())
       ->type_name("A..B");
   verb.add_option("--ranks", raw.ranks, "Only these ranks: 0-3,7")

@@ -21,11 +21,11 @@ struct LoadOptions {
 // What became of one file.
 struct LoadedInput {
   std::string path;
-  std::string format;  // empty: none was found
-  std::int64_t stored_bytes = 0;
-  bool usable = false;   // `recording` holds what it gave
-  bool skipped = false;  // no trace, found in a folder: passed over
-  std::string trouble;   // one sentence where it is not usable
+  std::string format;              // empty: none was found
+  std::int64_t stored_bytes = -1;  // as on disk; -1 where that is not known
+  bool usable = false;             // `recording` holds what it gave
+  bool skipped = false;            // no trace, found in a folder: passed over
+  std::string trouble;             // one sentence where it is not usable
   Recording recording;
 };
 

@@ -110,6 +110,8 @@ bool same_recording(const Recording& whole, Interval extent, const Recording& pi
   const bool other_job =
       whole.world_size != 0 && piece.world_size != 0 && whole.world_size != piece.world_size;
   if (other_job) return false;
+  // A file without events says nothing about time: it belongs where its process does.
+  if (piece.events == 0 || whole.events == 0) return true;
   const Interval other = absolute_extent(piece);
   return other.start <= extent.end + kLargestGap && extent.start <= other.end + kLargestGap;
 }
@@ -193,10 +195,10 @@ void find_missing(Job& job) {
     if (!found.contains(rank)) job.missing_ranks.push_back(rank);
   }
   if (job.missing_ranks.empty()) return;
-  job.notes.add(
-      Note::missing_ranks,
-      "ranks " + format_ranks(job.missing_ranks) + " of " + std::to_string(job.world_size),
-      static_cast<std::int64_t>(job.missing_ranks.size()));
+  job.notes.add(Note::missing_ranks,
+                (job.missing_ranks.size() == 1 ? "rank " : "ranks ") +
+                    format_ranks(job.missing_ranks) + " of " + std::to_string(job.world_size),
+                static_cast<std::int64_t>(job.missing_ranks.size()));
 }
 
 }  // namespace

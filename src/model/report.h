@@ -16,7 +16,7 @@ struct InputReport {
   std::string path;
   std::string format;  // empty: not known
   std::optional<std::int64_t> rank;
-  std::int64_t bytes = 0;  // as on disk
+  std::optional<std::int64_t> bytes;  // as on disk; nothing where that is not known (a pipe)
   std::int64_t events = 0;
   Notes notes;
 };

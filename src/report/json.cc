@@ -109,8 +109,7 @@ void write_inputs(JsonOut& json, const std::vector<InputReport>& inputs) {
     json.value(input.path);
     write_known(json, "format", input.format, !input.format.empty());
     write_known(json, "rank", input.rank.value_or(0), input.rank.has_value());
-    json.key("bytes");
-    json.value(input.bytes);
+    write_known(json, "bytes", input.bytes.value_or(0), input.bytes.has_value());
     json.key("events");
     json.value(input.events);
     json.key("warnings");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/utf8.h"
@@ -45,8 +46,12 @@ Scale scale_for(std::int64_t largest, Unit unit) {
 std::string cell_text(const Cell& cell, Unit unit, const Scale& scale) {
   if (const auto* number = std::get_if<std::int64_t>(&cell)) {
     if (scale.divisor == 1) return fmt::format("{}{}", *number, scale.unit);
-    return fmt::format("{:.{}f}{}", static_cast<double>(*number) / scale.divisor, scale.decimals,
-                       scale.unit);
+    const double value = static_cast<double>(*number) / scale.divisor;
+    const double least = std::pow(10.0, -scale.decimals);
+    // Something that rounds to nothing is not nothing.
+    if (*number > 0 && value < least / 2)
+      return fmt::format("<{:.{}f}{}", least, scale.decimals, scale.unit);
+    return fmt::format("{:.{}f}{}", value, scale.decimals, scale.unit);
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return printable(*text);
   if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "yes" : "no";

@@ -21,6 +21,7 @@
 #include "match/runs.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
+#include "model/rank_list.h"
 #include "report/chrome_timeline.h"
 #include "report/writer.h"
 #include "study/catalog.h"
@@ -157,12 +158,13 @@ std::vector<RankTimeline> report_inputs(std::vector<ReadInput> inputs, Study& st
       study.report.notes.add(Note::skipped_file, input.path);
       continue;
     }
-    InputReport report{.path = input.path,
-                       .format = input.format,
-                       .rank = {},
-                       .bytes = input.stored_bytes,
-                       .events = rank.recording.events,
-                       .notes = {}};
+    InputReport report{
+        .path = input.path,
+        .format = input.format,
+        .rank = {},
+        .bytes = input.stored_bytes >= 0 ? std::optional(input.stored_bytes) : std::nullopt,
+        .events = rank.recording.events,
+        .notes = {}};
     if (input.usable) {
       report.notes = rank.recording.notes;
       ranks.push_back(std::move(rank));
@@ -205,22 +207,32 @@ void keep_chosen_ranks(Job& job, const std::vector<std::int64_t>& chosen) {
   });
 }
 
+// Every step asked for must be there: a figure over fewer would bear the wrong name.
 void check_steps(const Job& job, const StudyOptions& options) {
   if (options.steps.empty() && options.window == "gpu") return;
+  std::set<std::int64_t> held;
+  std::set<std::int64_t> with_window;
   for (const RankTimeline& rank : job.ranks) {
-    if (!rank.devices.empty()) return;
+    for (const StepRange& step : rank.recording.steps) held.insert(step.number);
+    for (const DeviceTimeline& device : rank.devices) {
+      for (const auto& [number, window] : device.steps) with_window.insert(number);
+    }
   }
-  std::set<std::int64_t> found;
-  for (const RankTimeline& rank : job.ranks) {
-    for (const StepRange& step : rank.recording.steps) found.insert(step.number);
-  }
-  if (found.empty())
+  if (held.empty()) {
     throw Error(ErrorKind::usage,
                 "--steps, --window steps: these inputs hold no ProfilerStep ranges; call "
                 "profiler.step() each iteration");
-  throw Error(ErrorKind::usage, "--steps: none of these steps is in the inputs, which hold " +
-                                    std::to_string(*found.begin()) + ".." +
-                                    std::to_string(*found.rbegin()));
+  }
+  for (const std::int64_t step : options.steps) {
+    if (held.contains(step)) continue;
+    const std::vector<std::int64_t> numbers(held.begin(), held.end());
+    throw Error(ErrorKind::usage, "--steps: there is no step " + std::to_string(step) +
+                                      " in these inputs, which hold " + format_ranks(numbers));
+  }
+  const bool any = std::any_of(options.steps.begin(), options.steps.end(),
+                               [&](std::int64_t step) { return with_window.contains(step); });
+  if (!options.steps.empty() && !any)
+    throw Error(ErrorKind::usage, "--steps: these steps launched no GPU work in these inputs");
 }
 
 JobReport report_job(const Job& job) {
@@ -289,6 +301,12 @@ void check_options(const StudyOptions& options) {
   if (!options.rank_from.empty())
     require_name("--rank-from", options.rank_from, {"file", "name", "order"});
   require_name("--window", options.window, {"gpu", "steps"});
+  if (!options.steps.empty() && options.steps.back() - options.steps.front() + 1 !=
+                                    static_cast<std::int64_t>(options.steps.size())) {
+    throw Error(ErrorKind::usage,
+                "--steps: one window is one stretch of steps, without gaps; ask for each stretch "
+                "by itself");
+  }
   check_slices(options.by);
   if (!options.hosts.empty()) parse_hosts(options.hosts);
   read_rules(options.rules_file);
