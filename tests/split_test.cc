@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "ingest/format.h"
 #include "ingest/kineto_event.h"
-#include "ingest/kineto_reader.h"
 #include "kineto_noise.h"
 #include "model/builder.h"
 #include "notation.h"
@@ -46,21 +45,28 @@ struct Outcome {
   std::string refusal;
 };
 
-// By one thread where `threads` is 0. The first `head_bytes` are taken as detection takes them.
+std::string take(Source& source, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::size_t have = 0;
+  while (have < bytes) {
+    const std::size_t got = source.read({text.data() + have, bytes - have});
+    if (got == 0) break;
+    have += got;
+  }
+  text.resize(have);
+  return text;
+}
+
+// By one thread where `threads` is 0. The first `head_bytes` are taken as detection takes them,
+// behind `passed_over` bytes.
 Outcome read(const std::string& path, std::size_t head_bytes, unsigned threads,
-             const ReadOptions& options) {
+             const ReadOptions& options, std::size_t passed_over = 0) {
   const Format& kineto = *find_format("kineto");
   Outcome outcome;
   try {
     Source source = Source::open(path);
-    std::string head(head_bytes, '\0');
-    std::size_t have = 0;
-    while (have < head.size()) {
-      const std::size_t got = source.read({head.data() + have, head.size() - have});
-      if (got == 0) break;
-      have += got;
-    }
-    head.resize(have);
+    take(source, passed_over);
+    const std::string head = take(source, head_bytes);
     TraceBuilder builder(path, kineto.name);
     if (threads == 0) {
       kineto.read(source, head, options, builder);
@@ -177,6 +183,24 @@ TEST(Split, WhatSurroundsTheEvents) {
     EXPECT_TRUE(splits_well(file, (begin + many + "]}").substr(0, length))) << length;
 }
 
+// Detection passes over blanks in front, block by block: the pieces stand behind them.
+TEST(Split, BlanksBeforeEverything) {
+  ScratchFile file;
+  const std::string many = kernels(300);
+  file.write(std::string(3000, '\n') + "{\"traceEvents\": [" + many + ",{\"ph\": nothing}}]}");
+  const Outcome one = read(file.path(), 1000, 0, {});
+  ASSERT_TRUE(one.recording.has_value());
+  EXPECT_EQ(one.recording->events, 301);
+  for (const std::size_t blanks : {1U, 1000U, 3000U}) {
+    EXPECT_EQ(difference(one, read(file.path(), 100, 0, {}, blanks)), "") << blanks;
+    for (unsigned threads = 2; threads < 6; ++threads) {
+      EXPECT_EQ(difference(one, read(file.path(), 100, threads, {.smallest_piece = 500}, blanks)),
+                "")
+          << blanks;
+    }
+  }
+}
+
 TEST(Split, InsidesThatLookLikeEvents) {
   ScratchFile file;
   const std::string inside = kernels(4);
@@ -262,6 +286,115 @@ TEST(Split, RandomTraces) {
       break;
     }
   }
+}
+
+// ---------------------------------------------------------------------------------------------
+// A learned order of keys (key_habit.h)
+
+// One event at the begin of `text`, read by `events`; how far it went.
+Scan read_one(KinetoEvents& events, const std::string& text, std::size_t length,
+              std::ptrdiff_t& taken) {
+  std::string piece = text.substr(0, length);
+  piece.append(kScanPadding, '\0');
+  const char* at = piece.data() + 1;
+  const Scan scan = events.read(at, piece.data() + length, 0);
+  taken = at - piece.data();
+  return scan;
+}
+
+// Every event by a reader that has seen the others, and by one that has seen nothing.
+::testing::AssertionResult habit_changes_nothing(const std::vector<std::string>& events,
+                                                 bool cut_everywhere) {
+  const ReadOptions options{.host_compute = true};
+  TraceBuilder used("x", "kineto");
+  TraceBuilder fresh("x", "kineto");
+  KinetoEvents learned(used, options);
+  for (const std::string& text : events) {
+    KinetoEvents unlearned(fresh, options);
+    std::ptrdiff_t here = 0;
+    std::ptrdiff_t there = 0;
+    for (std::size_t length = 1; cut_everywhere && length < text.size(); ++length) {
+      const Scan scan = read_one(learned, text, length, here);
+      if (scan == Scan::bad) break;
+      if (scan == Scan::ok) return ::testing::AssertionFailure() << length << " of " << text;
+    }
+    const Scan scan = read_one(learned, text, text.size(), here);
+    if (scan != read_one(unlearned, text, text.size(), there) ||
+        (scan == Scan::ok && here != there))
+      return ::testing::AssertionFailure() << here << ", " << there << ": " << text;
+  }
+  const std::string odd = difference(used.finish(), fresh.finish());
+  if (!odd.empty()) return ::testing::AssertionFailure() << odd;
+  return ::testing::AssertionSuccess();
+}
+
+TEST(KeyHabit, RandomEvents) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    KinetoNoise noise(seed);
+    noise.set_style(seed % 3, seed % 2 == 1, seed % 5 == 1);
+    std::vector<std::string> events(1 + noise.below(40));
+    for (std::string& event : events) {
+      if (noise.one_in(6)) noise.set_style(noise.below(3), noise.one_in(2), noise.one_in(2));
+      event = noise.event();
+    }
+    EXPECT_TRUE(habit_changes_nothing(events, seed % 6 == 0)) << seed;
+  }
+}
+
+TEST(KeyHabit, ArgumentsThatChange) {
+  const std::vector<std::string> arguments = {
+      R"("device": 0, "stream": 7, "correlation": 5)",
+      R"("device": 0, "stream": 7, "correlation": 5)",
+      R"("device": 1,"stream": 8, "correlation" : 6)",
+      R"("device":   1, "stream":"8", "correlation":
+         6)",
+      R"("stream": 9, "device": 0, "correlation": 7)",
+      R"("device": 0, "stream": 7, "stream": 8, "correlation": 5)",
+      R"("device": 0, "stream": 7, "correlation": 5, "correlation": 6)",
+      R"("d\u0065vice": 2, "stream": 7, "correlation": 5)",
+      R"("device": 2, "str\u0065am": 7, "correlation": 5)",
+      R"("device2": 2, "stream ": 7, "correlation": 5)",
+      R"("device": 2,, "stream": 7, "correlation": 5)",
+      R"(,"device": 2, "stream": 7, "correlation": 5,)",
+      R"("device": 2, "stream": NaN, "correlation": 5)",
+      R"("device": 2, "stream": , "correlation": 5)",
+      R"("device": 2, "stream": 7, "correlation":)",
+      R"("device": 2, "stream": 7, "correlation")",
+      R"("device": 2, "stream": 7, )",
+      R"("device": 2, "stream": {"device": 3, "stream": 9}, "correlation": [5, "stream"])",
+      R"("device": 2 "stream": 7)",
+      R"()",
+      R"("device":2,"stream":7)",
+      R"("Process Group Name": "0", "Process Group Description": "default_pg", "External id": 1)",
+      R"("Process Group Description": "default_pg", "Process Group Name": "0", "External id": 1)",
+      R"("a key that is longer than any habit keeps, by far": 1, "stream": 7)",
+  };
+  const auto event = [](std::string_view kind, const std::string& inside) {
+    return R"({"ph": "X", "cat": ")" + std::string(kind) +
+           R"(", "name": "nccl cudaLaunch", "pid": 1, "tid": 2, "ts": 5, "dur": 6, "args": {)" +
+           inside + "}}";
+  };
+  for (const std::string& first : arguments) {
+    for (const std::string& second : arguments) {
+      const std::vector<std::string> events = {
+          event("kernel", first), event("kernel", second), event("kernel", first),
+          event("cuda_runtime", second), event("kernel", second)};
+      EXPECT_TRUE(habit_changes_nothing(events, false)) << first << " then " << second;
+    }
+  }
+  std::vector<std::string> all;
+  for (const std::string& one : arguments) all.push_back(event("kernel", one));
+  EXPECT_TRUE(habit_changes_nothing(all, true));
+}
+
+// More keys than a habit holds.
+TEST(KeyHabit, ManyKeys) {
+  std::string inside;
+  for (int i = 0; i < 100; ++i) inside += "\"key" + std::to_string(i) + "\": 1, ";
+  const std::string event =
+      R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 5, "dur": 6, "args": {)" + inside +
+      R"("stream": 7}})";
+  EXPECT_TRUE(habit_changes_nothing({event, event, event}, true));
 }
 
 }  // namespace

@@ -422,18 +422,20 @@ Source Source::open(const std::string& path) {
   Source source(path == "-" ? "standard input" : path);
   if (S_ISREG(info.st_mode)) source.stored_bytes_ = info.st_size;
   source.decoder_ = std::make_unique<Plain>(std::move(raw));
-  const bool regular = S_ISREG(info.st_mode);
-  source.plain_file_ = !source.choose_decoder() && regular;
+  const bool named_file = S_ISREG(info.st_mode) && path != "-";
+  source.plain_file_ = !source.choose_decoder() && named_file;
   return source;
 }
 
 Source Source::plain_from(const std::string& path, std::int64_t offset) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  auto raw = std::make_unique<Raw>(file);  // closes it
   if (file < 0 || lseek(file, offset, SEEK_SET) < 0) {
     throw Error(ErrorKind::input, path + ": cannot be opened again: " + std::strerror(errno));
   }
   Source source(path);
-  source.decoder_ = std::make_unique<Plain>(std::make_unique<Raw>(file));
+  source.position_ = offset;
+  source.decoder_ = std::make_unique<Plain>(std::move(raw));
   return source;
 }
 
@@ -479,6 +481,7 @@ std::size_t Source::read(std::span<char> out) {
     got = decoder_->read(out);
   }
   count_perf_bytes(Stage::fetch, static_cast<std::int64_t>(got));
+  position_ += static_cast<std::int64_t>(got);
   end_ = got == 0 || decoder_->end != SourceEnd::not_yet ? decoder_->end : SourceEnd::not_yet;
   if (end_ != SourceEnd::not_yet) trouble_ = decoder_->trouble;
   return got;

@@ -113,7 +113,7 @@ struct Piece {
       : limit(to),
         source(Source::plain_from(path, from)),
         builder(path, kKineto.name),
-        reader(source, {}, options, builder, from) {}
+        reader(source, {}, options, builder) {}
 
   std::int64_t first = 0;  // where its first event begins
   std::int64_t limit;

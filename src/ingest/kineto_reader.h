@@ -23,14 +23,10 @@ class KinetoReader {
  public:
   static constexpr std::int64_t kToTheEnd = std::numeric_limits<std::int64_t>::max();
 
-  // Reads from `source`, of which `head` was taken already; its first byte stands at `offset` of
-  // the text.
+  // Reads from `source`, of which `head` was the last that was taken.
   KinetoReader(Source& source, std::string_view head, const ReadOptions& options,
-               TraceBuilder& builder, std::int64_t offset = 0)
-      : source_(source),
-        window_(source, head, offset),
-        builder_(builder),
-        events_(builder, options) {}
+               TraceBuilder& builder)
+      : source_(source), window_(source, head), builder_(builder), events_(builder, options) {}
 
   // Reads what stands before the events; `position` is then at the first.
   void read_head();

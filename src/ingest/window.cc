@@ -15,11 +15,11 @@ constexpr std::size_t kLargestSize = std::size_t{8} << 20U;
 
 }  // namespace
 
-Window::Window(Source& source, std::string_view head, std::int64_t offset)
+Window::Window(Source& source, std::string_view head)
     : source_(source),
       buffer_(new char[kUsualSize + kScanPadding]),  // not zeroed: only what was read is looked at
       capacity_(kUsualSize),
-      consumed_(offset) {
+      consumed_(source.position() - static_cast<std::int64_t>(head.size())) {
   while (capacity_ < head.size()) grow();
   std::copy(head.begin(), head.end(), buffer_.get());  // a piece of a file has none
   end_ = head.size();

@@ -14,9 +14,8 @@ namespace commlens {
 
 class Window {
  public:
-  // `head`: bytes that were taken from the source already (to tell the format by).
-  // Its first byte stands at `offset` of the text.
-  Window(Source& source, std::string_view head, std::int64_t offset = 0);
+  // `head`: the bytes that were last taken from the source (to tell the format by).
+  Window(Source& source, std::string_view head);
 
   const char* begin() const { return buffer_.get() + begin_; }
   const char* end() const { return buffer_.get() + end_; }
