@@ -4,19 +4,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #ifdef COMMLENS_WITH_ZSTD
 #include <zstd.h>
 #endif
 
+#include "base/blocks.h"
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/sink.h"
@@ -657,6 +663,229 @@ TEST(Zstd, LargeText) {
 }
 
 #endif
+
+// ---------------------------------------------------------------------------------------------
+// Reading ahead in a thread of its own
+
+// Everything of a source, in steps of `step` bytes, reading ahead from byte `from` on.
+ReadResult read_with(std::string_view bytes, std::size_t step, std::optional<std::size_t> from) {
+  Source source = Source::memory("x", bytes);
+  ReadResult result;
+  std::string buffer(step, '\0');
+  for (;;) {
+    if (from && result.text.size() >= *from) {
+      source.read_ahead();
+      from.reset();
+    }
+    const std::size_t got = source.read(buffer);
+    EXPECT_EQ(source.position(), static_cast<std::int64_t>(result.text.size() + got));
+    if (got == 0) break;
+    result.text.append(buffer, 0, got);
+  }
+  EXPECT_EQ(source.read(buffer), 0U);
+  result.end = source.end();
+  result.trouble = source.trouble();
+  return result;
+}
+
+void expect_same_ahead(std::string_view bytes, const std::string& what) {
+  for (const std::size_t step : {std::size_t{7}, std::size_t{70'000}, std::size_t{3'000'000}}) {
+    const ReadResult usual = read_with(bytes, step, {});
+    for (const std::size_t from :
+         {std::size_t{0}, std::size_t{1}, usual.text.size() / 2, usual.text.size()}) {
+      const ReadResult ahead = read_with(bytes, step, from);
+      EXPECT_TRUE(ahead.text == usual.text) << what << " " << step << " " << from;
+      EXPECT_EQ(ahead.end, usual.end) << what << " " << step << " " << from;
+      EXPECT_EQ(ahead.trouble, usual.trouble) << what << " " << step << " " << from;
+    }
+  }
+}
+
+// Text of several buffers, and one that ends with a buffer.
+std::string long_text(std::size_t size) {
+  std::string text;
+  for (std::uint64_t i = 0; text.size() < size; ++i) text += std::to_string(i * i * 7919) + '\n';
+  text.resize(size);
+  return text;
+}
+
+void expect_same_ahead_however_damaged(const std::string& bytes, const std::string& what) {
+  expect_same_ahead(bytes, what);
+  expect_same_ahead(bytes + "garbage", what + " and garbage");
+  for (const std::size_t part : {3U, 2U}) {
+    expect_same_ahead(std::string_view(bytes).substr(0, bytes.size() - bytes.size() / part),
+                      what + " cut");
+    std::string damaged = bytes;
+    damaged[damaged.size() / part] = static_cast<char>(damaged[damaged.size() / part] ^ 0x55);
+    expect_same_ahead(damaged, what + " damaged");
+  }
+  std::string checksum = bytes;
+  checksum[checksum.size() - 2] = static_cast<char>(checksum[checksum.size() - 2] ^ 1);
+  expect_same_ahead(checksum, what + " with a wrong end");
+}
+
+constexpr std::size_t kAheadBuffer = std::size_t{256} << 10U;
+
+TEST(ReadAhead, PlainText) {
+  for (const std::size_t size : {std::size_t{5}, kAheadBuffer - 1, kAheadBuffer, kAheadBuffer + 1,
+                                 4 * kAheadBuffer, 9 * kAheadBuffer})
+    expect_same_ahead(long_text(size), std::to_string(size));
+}
+
+// Nobody reads on: the thread ends with its source, wherever it is.
+void leave_early(std::string_view bytes) {
+  for (const std::size_t taken : {0U, 1U, 1000U, 300'000U, 2'000'000U}) {
+    Source source = Source::memory("x", bytes);
+    source.read_ahead();
+    std::string buffer(1000, '\0');
+    for (std::size_t have = 0; have < taken;) {
+      const std::size_t got = source.read({buffer.data(), std::min(buffer.size(), taken - have)});
+      if (got == 0) break;
+      have += got;
+    }
+    Source moved = std::move(source);  // the thread stays with the text
+    EXPECT_EQ(moved.end(), SourceEnd::not_yet);
+    EXPECT_GT(moved.read(buffer), 0U);
+  }
+}
+
+TEST(ReadAhead, LeftEarly) { leave_early(long_text(std::size_t{3} << 20U)); }
+
+#if defined(COMMLENS_WITH_ISAL) || defined(COMMLENS_WITH_ZLIB)
+TEST(ReadAhead, Gzip) {
+  expect_same_ahead_however_damaged(small_gzip(), "small");
+  const std::string large = gzip_stored(long_text(kAheadBuffer * 5)) + small_gzip();
+  expect_same_ahead_however_damaged(large, "large");
+  expect_same_ahead_however_damaged(gzip_stored("") + large + gzip_stored(long_text(kAheadBuffer)),
+                                    "members");
+  leave_early(gzip_stored(long_text(std::size_t{3} << 20U)));
+}
+#endif
+
+#ifdef COMMLENS_WITH_ZSTD
+TEST(ReadAhead, Zstd) {
+  expect_same_ahead_however_damaged(zstd(zstd_text()), "small");
+  const std::string large = zstd(long_text(kAheadBuffer * 5)) + zstd("") + zstd(zstd_text());
+  expect_same_ahead_however_damaged(large, "large");
+  leave_early(zstd(long_text(std::size_t{3} << 20U)));
+}
+#endif
+
+// ---------------------------------------------------------------------------------------------
+// blocks.h
+
+struct Odd {
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  std::uint64_t c = 0;
+  friend bool operator==(const Odd&, const Odd&) = default;
+};
+
+template <class T>
+class BlocksTest : public ::testing::Test {
+ public:
+  static T value(std::size_t i) {
+    if constexpr (std::is_same_v<T, Odd>) {
+      return {i, i + 1, ~std::uint64_t{i}};
+    } else {
+      return static_cast<T>(i * 7);
+    }
+  }
+  static Blocks<T> blocks(std::size_t size, std::size_t first = 0) {
+    Blocks<T> made;
+    for (std::size_t i = 0; i < size; ++i) made.push_back(value(first + i));
+    return made;
+  }
+  static std::vector<T> list(std::size_t size) {
+    std::vector<T> made;
+    for (std::size_t i = 0; i < size; ++i) made.push_back(value(i));
+    return made;
+  }
+  // Sizes around the borders of the first blocks.
+  static std::vector<std::size_t> sizes() {
+    const std::size_t block = std::size_t{1} << (17U - std::bit_width(sizeof(T)) + 1U);
+    return {0, 1, 2, block - 1, block, block + 1, 2 * block - 1, 2 * block, 2 * block + 1};
+  }
+};
+using BlockValues = ::testing::Types<std::uint8_t, std::uint32_t, std::int64_t, Odd>;
+TYPED_TEST_SUITE(BlocksTest, BlockValues);
+
+TYPED_TEST(BlocksTest, PushAndRead) {
+  for (const std::size_t size : this->sizes()) {
+    const Blocks<TypeParam> made = this->blocks(size);
+    const std::vector<TypeParam> list = this->list(size);
+    ASSERT_EQ(made.size(), size);
+    ASSERT_EQ(made.empty(), size == 0);
+    ASSERT_TRUE(made == list);
+    ASSERT_TRUE(std::equal(made.begin(), made.end(), list.begin(), list.end()));
+    ASSERT_EQ(made.end() - made.begin(), static_cast<std::ptrdiff_t>(size));
+  }
+}
+
+TYPED_TEST(BlocksTest, AppendAndShrink) {
+  for (const std::size_t first : this->sizes()) {
+    for (const std::size_t second : this->sizes()) {
+      Blocks<TypeParam> made = this->blocks(first);
+      made.append(this->blocks(second, first));
+      ASSERT_TRUE(made == this->list(first + second)) << first << " " << second;
+      made.shrink(first);
+      ASSERT_TRUE(made == this->list(first)) << first << " " << second;
+      made.push_back(this->value(first));
+      ASSERT_TRUE(made == this->list(first + 1)) << first << " " << second;
+    }
+    Blocks<TypeParam> twice = this->blocks(first);
+    twice.append(twice);
+    ASSERT_EQ(twice.size(), 2 * first);
+    if (first > 0) {
+      ASSERT_TRUE(twice[first] == this->value(0));
+    }
+    twice.clear();
+    ASSERT_TRUE(twice.empty());
+    twice.push_back(this->value(0));
+    ASSERT_TRUE(twice == this->list(1));
+  }
+}
+
+TYPED_TEST(BlocksTest, CopyMoveCompare) {
+  for (const std::size_t size : this->sizes()) {
+    Blocks<TypeParam> made = this->blocks(size);
+    Blocks<TypeParam> copy = made;
+    ASSERT_TRUE(copy == made);
+    copy.push_back(this->value(1));
+    ASSERT_FALSE(copy == made);
+    ASSERT_TRUE(made == this->list(size)) << "a copy stands alone";
+    if (size > 0) {
+      Blocks<TypeParam> other = made;
+      other[size - 1] = this->value(size + 5);
+      ASSERT_FALSE(other == made);
+    }
+    Blocks<TypeParam> moved = std::move(made);
+    ASSERT_TRUE(moved == this->list(size));
+    made = {};  // what was moved from can be used again
+    made.push_back(this->value(0));
+    ASSERT_TRUE(made == this->list(1));
+    made = moved;
+    ASSERT_TRUE(made == moved);
+    made = std::move(moved);
+    ASSERT_TRUE(made == this->list(size));
+  }
+}
+
+TEST(Blocks, IteratorsServeAlgorithms) {
+  Blocks<std::int64_t> made;
+  std::mt19937 random(3);
+  for (int i = 0; i < 40'000; ++i) made.push_back(static_cast<std::int64_t>(random() % 1000));
+  std::vector<std::int64_t> list(made.begin(), made.end());
+  std::sort(made.begin(), made.end());
+  std::sort(list.begin(), list.end());
+  EXPECT_TRUE(made == list);
+  EXPECT_EQ(std::lower_bound(made.begin(), made.end(), 500) - made.begin(),
+            std::lower_bound(list.begin(), list.end(), 500) - list.begin());
+  std::fill(made.begin() + 16'380, made.begin() + 16'390, -1);
+  EXPECT_EQ(std::count(made.begin(), made.end(), -1), 10);
+  EXPECT_EQ(made.begin()[16'384], -1);
+  EXPECT_EQ(*(made.end() - 1), list.back());
+}
 
 }  // namespace
 }  // namespace commlens

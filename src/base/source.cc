@@ -119,12 +119,37 @@ struct Source::Plain : Source::Decoder {
   }
 };
 
+// A decompressor that is always asked for as much at a time: how much is saved before a fault then
+// never depends on how much the reader asks for.
+struct Source::Unpacker : Source::Decoder {
+  static constexpr std::size_t kStep = std::size_t{128} << 10U;
+  using Decoder::Decoder;
+  // Into `kStep` bytes; 0 when nothing more comes, and then `end` is set. It may be set before.
+  virtual std::size_t unpack(std::span<char> out) = 0;
+
+  std::size_t read(std::span<char> out) override {
+    if (rest.empty()) {
+      if (end != SourceEnd::not_yet) return 0;
+      if (out.size() >= kStep) return unpack(out.first(kStep));
+      if (!step) step.reset(new char[kStep]);
+      rest = {step.get(), unpack({step.get(), kStep})};
+    }
+    const std::size_t count = std::min(rest.size(), out.size());
+    std::memcpy(out.data(), rest.data(), count);
+    rest.remove_prefix(count);
+    return count;
+  }
+
+  std::unique_ptr<char[]> step;  // for readers that ask for less
+  std::string_view rest;         // of it, still to be delivered
+};
+
 #ifdef COMMLENS_WITH_ISAL
 // gzip by ISA-L. A file may hold several members one after the other; each has its own header and
 // checksum.
-struct Source::Gzip : Source::Decoder {
+struct Source::Gzip : Source::Unpacker {
   explicit Gzip(std::unique_ptr<Raw> stored)
-      : Decoder(std::move(stored)), window(kCompressedWindow) {
+      : Unpacker(std::move(stored)), window(kCompressedWindow) {
     start_member();
   }
 
@@ -141,7 +166,7 @@ struct Source::Gzip : Source::Decoder {
     return got > 0;
   }
 
-  std::size_t read(std::span<char> out) override {
+  std::size_t unpack(std::span<char> out) override {
     for (;;) {
       if (available == 0 && !output_waits && !refill()) {
         // Some writers pad a file with zero bytes; between members the end is a clean one.
@@ -202,9 +227,9 @@ struct Source::Gzip : Source::Decoder {
 };
 #elif defined(COMMLENS_WITH_ZLIB)
 // gzip by zlib, where ISA-L is missing. A file may hold several members one after the other.
-struct Source::Gzip : Source::Decoder {
+struct Source::Gzip : Source::Unpacker {
   explicit Gzip(std::unique_ptr<Raw> stored)
-      : Decoder(std::move(stored)), window(kCompressedWindow) {
+      : Unpacker(std::move(stored)), window(kCompressedWindow) {
     if (inflateInit2(&state, 15 + 16) != Z_OK)
       throw Error(ErrorKind::internal, "zlib could not be started");
   }
@@ -217,7 +242,7 @@ struct Source::Gzip : Source::Decoder {
     return got > 0;
   }
 
-  std::size_t read(std::span<char> out) override {
+  std::size_t unpack(std::span<char> out) override {
     for (;;) {
       if (state.avail_in == 0 && !output_waits && !refill()) {
         stop(in_member || !any_member ? SourceEnd::truncated : SourceEnd::complete,
@@ -270,16 +295,16 @@ struct Source::Gzip : Source::Decoder {
 #endif
 
 #ifdef COMMLENS_WITH_ZSTD
-struct Source::Zstd : Source::Decoder {
+struct Source::Zstd : Source::Unpacker {
   explicit Zstd(std::unique_ptr<Raw> stored)
-      : Decoder(std::move(stored)), window(ZSTD_DStreamInSize()), stream(ZSTD_createDStream()) {
+      : Unpacker(std::move(stored)), window(ZSTD_DStreamInSize()), stream(ZSTD_createDStream()) {
     // A hostile header may ask for gigabytes of history; 128 MiB is what zstd itself allows without
     // being asked.
     ZSTD_DCtx_setParameter(stream, ZSTD_d_windowLogMax, 27);
   }
   ~Zstd() override { ZSTD_freeDStream(stream); }
 
-  std::size_t read(std::span<char> out) override {
+  std::size_t unpack(std::span<char> out) override {
     ZSTD_outBuffer to{out.data(), out.size(), 0};
     while (to.pos == 0) {
       if (input.pos == input.size && !flush_pending) {
@@ -353,10 +378,10 @@ struct Source::Ahead : Source::Decoder {
   // A full buffer where there is enough text: each one handed over costs a switch of threads.
   std::size_t fill_one(Buffer& buffer) {
     std::size_t have = 0;
-    while (have < kBytes && inner->end == SourceEnd::not_yet) {
+    while (have < kBytes && !at_end) {
       const std::size_t got = inner->read({buffer.bytes.get() + have, kBytes - have});
-      if (got == 0) break;
       have += got;
+      at_end = got == 0;
     }
     return have;
   }
@@ -392,6 +417,7 @@ struct Source::Ahead : Source::Decoder {
   }
 
   std::unique_ptr<Decoder> inner;
+  bool at_end = false;  // nothing more comes from it
   std::array<Buffer, kBuffers> buffers;
   std::mutex guard;
   std::condition_variable changed;
@@ -482,8 +508,10 @@ std::size_t Source::read(std::span<char> out) {
   }
   count_perf_bytes(Stage::fetch, static_cast<std::int64_t>(got));
   position_ += static_cast<std::int64_t>(got);
-  end_ = got == 0 || decoder_->end != SourceEnd::not_yet ? decoder_->end : SourceEnd::not_yet;
-  if (end_ != SourceEnd::not_yet) trouble_ = decoder_->trouble;
+  if (got == 0) {
+    end_ = decoder_->end;
+    trouble_ = decoder_->trouble;
+  }
   return got;
 }
 

@@ -61,6 +61,7 @@ class Source {
  private:
   struct Decoder;
   struct Plain;
+  struct Unpacker;
   struct Gzip;
   struct Zstd;
   struct Ahead;
