@@ -55,7 +55,7 @@ class Source {
   // One sentence on what went wrong at the end; empty after a complete read.
   const std::string& trouble() const { return trouble_; }
   const std::string& name() const { return name_; }
-  // Size as it lies on disk, in bytes; 0 where it is not known (a pipe).
+  // Size as it lies on disk, in bytes; -1 where it is not known (a pipe).
   std::int64_t stored_bytes() const { return stored_bytes_; }
 
  private:
@@ -69,7 +69,7 @@ class Source {
   bool choose_decoder();  // whether the bytes are compressed
 
   std::string name_;
-  std::int64_t stored_bytes_ = 0;
+  std::int64_t stored_bytes_ = -1;
   std::int64_t position_ = 0;
   bool plain_file_ = false;
   SourceEnd end_ = SourceEnd::not_yet;
