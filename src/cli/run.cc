@@ -55,4 +55,18 @@ Study study_inputs(const Arguments& arguments) {
   return study;
 }
 
+void warn_of_notes(const Arguments& arguments, const Study& study) {
+  if (arguments.output.quiet) return;
+  for (const NoteLine& line : collect_notes(study.report)) {
+    const NoteInfo& info = note_info(line.note);
+    // What could not be used at all was complained of already.
+    if (info.severity == Severity::info || line.note == Note::unusable_input) continue;
+    std::string message(severity_name(info.severity));
+    message += ": " + std::string(info.message) + " (" + std::to_string(line.count) + "x";
+    if (line.inputs > 1) message += " in " + std::to_string(line.inputs) + " inputs";
+    if (!line.example.empty()) message += ", e.g. " + line.example;
+    complain(message + "); " + std::string(info.advice));
+  }
+}
+
 }  // namespace commlens::cli

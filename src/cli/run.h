@@ -11,6 +11,9 @@ namespace commlens::cli {
 // used.
 Study study_inputs(const Arguments& arguments);
 
+// Says on standard error what was odd in the inputs, for verbs whose result does not say it.
+void warn_of_notes(const Arguments& arguments, const Study& study);
+
 // Prints where the time went, if asked to.
 void report_perf(const Arguments& arguments);
 

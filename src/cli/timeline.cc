@@ -24,6 +24,7 @@ int run(const Arguments& arguments) {
   const Study study = study_inputs(with_activities);
   render_timeline(study, sink);
   sink.close();
+  warn_of_notes(arguments, study);
   report_perf(arguments);
   return study.any_input_unusable ? kUnusableInput : kDone;
 }

@@ -42,4 +42,15 @@ struct Report {
   Notes notes;       // about the job as a whole
 };
 
+// One note over all inputs and the job.
+struct NoteLine {
+  Note note{};
+  std::int64_t count = 0;
+  std::size_t inputs = 0;  // how many of them it fired in; the job counts as one
+  std::string example;     // with the input's path; empty: none
+};
+
+// Those that fired, the gravest first.
+std::vector<NoteLine> collect_notes(const Report& report);
+
 }  // namespace commlens
