@@ -46,7 +46,8 @@ TEST(JsonOut, WritesWhatJsonCannotHoldAsSomethingItCan) {
 TEST(JsonOut, EscapesControlBytesAndReplacesInvalidUtf8) {
   Sink sink;
   append_json_string(sink, "a\"\\\n\x01\x7F\xC3\xA9\xFF\xE2\x82");
-  EXPECT_EQ(sink.text(), "\"a\\\"\\\\\\n\\u0001\\u007f\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  EXPECT_EQ(sink.text(),
+            "\"a\\\"\\\\\\n\\u0001\\u007f\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
 }
 
 }  // namespace

@@ -21,12 +21,15 @@ namespace {
 constexpr std::int64_t kFirstCorrelation = 100'000;
 constexpr std::int64_t kFirstPid = 40'000;
 
-// The process id of rank 0. Another job has others, so that nobody takes two jobs' traces for pieces of one recording.
+// The process id of rank 0. Another job has others, so that nobody takes two jobs' traces for
+// pieces of one recording.
 std::int64_t first_process(const JobSpec& spec) {
   std::uint64_t hash = spec.seed;
-  for (const std::int64_t part : {std::int64_t{spec.dp}, std::int64_t{spec.tp}, std::int64_t{spec.pp}, std::int64_t{spec.layers},
-                                  std::int64_t{spec.steps}, std::int64_t{spec.microbatches}, std::int64_t{spec.fsdp ? 1 : 0},
-                                  std::int64_t{spec.moe ? 1 : 0}, spec.bucket_bytes, spec.layer_bytes}) {
+  for (const std::int64_t part :
+       {std::int64_t{spec.dp}, std::int64_t{spec.tp}, std::int64_t{spec.pp},
+        std::int64_t{spec.layers}, std::int64_t{spec.steps}, std::int64_t{spec.microbatches},
+        std::int64_t{spec.fsdp ? 1 : 0}, std::int64_t{spec.moe ? 1 : 0}, spec.bucket_bytes,
+        spec.layer_bytes}) {
     hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
     hash ^= hash >> 29U;
   }

@@ -23,7 +23,7 @@ struct StudyOptions {
   std::vector<std::int64_t> steps;           // --steps; empty: all
   std::vector<std::int64_t> ranks;           // --ranks; empty: all
   std::vector<std::vector<std::string>> by;  // --by
-  bool keep_activities = false;           // timelines need every GPU activity; analyses do not
+  bool keep_activities = false;              // timelines need every GPU activity; analyses do not
   unsigned jobs = 0;                         // --jobs; 0: all cores
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
