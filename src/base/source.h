@@ -24,6 +24,8 @@ enum class SourceEnd {
   failed,     // the operating system could not read on
 };
 
+struct Decoder;  // decoder.h
+
 class Source {
  public:
   // Opens a file; "-" is standard input. Throws Error(input) where there is nothing to read:
@@ -59,12 +61,6 @@ class Source {
   std::int64_t stored_bytes() const { return stored_bytes_; }
 
  private:
-  struct Decoder;
-  struct Plain;
-  struct Unpacker;
-  struct Gzip;
-  struct Zstd;
-  struct Ahead;
   explicit Source(std::string name);
   bool choose_decoder();  // whether the bytes are compressed
 
