@@ -183,7 +183,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
             ->check(not_empty())
             ->type_name("KEYS")
             ->take_all()
-            ->expected(1);
+            ->expected(1)
+            ->allow_extra_args(false);  // the next word is a PATH
     } else if (command->name == "simulate") {
       add_simulate_options(*verb, arguments);
     } else if (command->name == "completions") {
