@@ -14,6 +14,7 @@
 #include "ingest/format.h"
 #include "match/classify.h"
 #include "match/exposure.h"
+#include "match/launches.h"
 #include "match/merge.h"
 #include "match/runs.h"
 #include "match/windows.h"
@@ -235,10 +236,14 @@ TEST(Classify, ThenTheRangeOfTheLaunch) {
   const RankTimeline rank = classified(
       "all_reduce@7 [10,12) corr=1; compute@7 [13,14) corr=1; memcpy@7 [15,16) corr=1; "
       "range@5 [0,9) name=nccl:_all_gather_base; launch@5 [4] corr=1");
-  // The name must say communication: a framework launches its own copies there too.
-  EXPECT_EQ(ops(rank), "all_gather host_nesting");
-  EXPECT_EQ(rank.classes[1], ActivityClass::compute);
+  // A kernel of any name is what the range says, unless a rule knows it for compute.
+  EXPECT_EQ(ops(rank), "all_gather host_nesting, all_gather host_nesting");
+  EXPECT_EQ(rank.classes[1], ActivityClass::communication);
   EXPECT_EQ(rank.classes[2], ActivityClass::memory);
+  // Ranges of backends that move data on the host last as long as the transfer.
+  const RankTimeline beside = classified(
+      "compute@7 [13,14) corr=1; range@5 [0,9) name=gloo:all_reduce; launch@5 [4] corr=1");
+  EXPECT_EQ(beside.classes[0], ActivityClass::compute);
 }
 
 TEST(Classify, ThenTheName) {
@@ -1141,6 +1146,39 @@ TEST(Properties, FilesInAnyOrderGiveTheSameJob) {
 }
 
 // Large sets, where sums and trees are deep: invariants only.
+// By its rule, at a cost that many launches of one correlation do not square.
+TEST(LaunchIndex, TheNearestOfOneCorrelationThenTheLast) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 200; ++trial) {
+    Launches launches;
+    for (int i = 0; i < 40; ++i) {
+      launches.correlation.push_back(1 + random() % 3);
+      launches.start.push_back(static_cast<Ns>(random() % 30));
+      launches.thread.push_back(ThreadId::from(0));
+    }
+    const LaunchIndex index(launches);
+    for (std::uint64_t id = 0; id < 5; ++id) {
+      for (Ns at = -1; at <= 31; ++at) {
+        std::optional<std::size_t> best;
+        const auto far = [&](std::size_t i) { return std::abs(launches.start[i] - at); };
+        for (std::size_t i = 0; i < launches.size() && id != 0; ++i) {
+          if (launches.correlation[i] == id && (!best || far(i) <= far(*best))) best = i;
+        }
+        ASSERT_EQ(index.find(id, at), best) << trial << " " << id << " " << at;
+      }
+    }
+  }
+  Launches same;
+  for (int i = 0; i < 200'000; ++i) {
+    same.correlation.push_back(5);
+    same.start.push_back(i);
+    same.thread.push_back(ThreadId::from(0));
+  }
+  const LaunchIndex index(same);
+  for (std::size_t i = 0; i < same.size(); ++i)
+    ASSERT_EQ(index.find(5, static_cast<Ns>(i)), i);
+}
+
 TEST(Properties, ManyEvents) {
   std::mt19937_64 random(17);
   Situation s;

@@ -1,42 +1,58 @@
 #include "match/launches.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 
 namespace commlens {
 
 LaunchIndex::LaunchIndex(const Launches& launches) : launches_(launches) {
-  const auto& ids = launches.correlation;
-  if (std::is_sorted(ids.begin(), ids.end())) return;
-  order_.resize(ids.size());
+  const auto before = [&launches](std::size_t a, std::size_t b) {
+    if (launches.correlation[a] != launches.correlation[b])
+      return launches.correlation[a] < launches.correlation[b];
+    return launches.start[a] < launches.start[b];
+  };
+  bool sorted = true;
+  for (std::size_t i = 1; i < launches.size() && sorted; ++i) sorted = !before(i, i - 1);
+  if (sorted) return;
+  order_.resize(launches.size());
   std::iota(order_.begin(), order_.end(), 0U);
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&ids](std::uint32_t a, std::uint32_t b) { return ids[a] < ids[b]; });
+  std::stable_sort(order_.begin(), order_.end(), before);
 }
 
 std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activity_start) const {
   if (correlation == 0) return std::nullopt;
   const auto row = [this](std::size_t i) { return order_.empty() ? i : order_[i]; };
-  // First position whose correlation is not smaller.
-  std::size_t low = 0;
-  std::size_t high = launches_.size();
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (launches_.correlation[row(middle)] < correlation) {
-      low = middle + 1;
-    } else {
-      high = middle;
+  // First position from which on (correlation, start) is above these.
+  const auto after = [&](std::uint64_t id, Ns start) {
+    std::size_t low = 0;
+    std::size_t high = launches_.size();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      const std::size_t r = row(middle);
+      const bool above = launches_.correlation[r] != id ? launches_.correlation[r] > id
+                                                        : launches_.start[r] > start;
+      if (above) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
     }
-  }
-  std::optional<std::size_t> best;
-  const auto distance = [&](std::size_t r) {
-    return std::llabs(launches_.start[r] - activity_start);
+    return low;
   };
-  for (; low < launches_.size() && launches_.correlation[row(low)] == correlation; ++low) {
-    if (!best || distance(row(low)) <= distance(*best)) best = row(low);
-  }
-  return best;
+  const auto has_it = [&](std::size_t i) {
+    return i < launches_.size() && launches_.correlation[row(i)] == correlation;
+  };
+  // The nearest are the last that starts no later and the first that starts later; of launches at
+  // one instant, and of two as near, the last in the file counts.
+  const std::size_t next = after(correlation, activity_start);
+  std::optional<std::size_t> best;
+  if (next > 0 && has_it(next - 1)) best = row(next - 1);
+  if (!has_it(next)) return best;
+  const std::size_t later = row(after(correlation, launches_.start[row(next)]) - 1);
+  if (!best) return later;
+  const Ns before = activity_start - launches_.start[*best];
+  const Ns behind = launches_.start[later] - activity_start;
+  return before != behind ? (before < behind ? *best : later) : std::max(*best, later);
 }
 
 }  // namespace commlens
