@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "model/bandwidth.h"
+#include "model/comm_stats.h"
 
 namespace commlens {
 namespace {
@@ -144,6 +145,20 @@ TEST(MessageBytes, IsNothingWhereItCannotBeKnown) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(message_bytes(Op::all_reduce, kMost, kMost, 1), kMost);
   EXPECT_EQ(message_bytes(Op::all_reduce, kMost, kMost, 2), std::nullopt);
+}
+
+TEST(CommStats, ASumBeyond64BitsIsOfUnknownSize) {
+  CommStats stats;
+  for (const std::int64_t bytes : {std::int64_t{40}, std::numeric_limits<std::int64_t>::max()}) {
+    CommOp op{};
+    op.time = {0, 10};
+    op.bytes = bytes;
+    stats.add(op, {.in_window = true, .starts_inside = true});
+  }
+  std::vector<Cell> cells;
+  stats.append_cells(cells);
+  EXPECT_EQ(std::get<std::int64_t>(cells.at(1)), 40);
+  EXPECT_EQ(std::get<std::int64_t>(cells.at(2)), 1);
 }
 
 TEST(BusFactor, IsThatOfNcclTests) {

@@ -30,11 +30,13 @@ void CommStats::add(const CommOp& op, const Exposure& figures) {
   const Ns time = op.time.length();
   durations_.push_back(time);
   if (op.name_may_lie) ++name_only_;
-  if (!op.bytes) {
+  // A sum that leaves 64 bits is that of a size that no message has.
+  std::int64_t sum = 0;
+  if (!op.bytes || __builtin_add_overflow(bytes_, *op.bytes, &sum)) {
     ++unknown_size_;
     return;
   }
-  bytes_ += *op.bytes;
+  bytes_ = sum;
   sized_time_ += time;
   if (const auto factor = bus_factor(op.op, static_cast<int>(op.group_size))) {
     bus_bytes_ += static_cast<double>(*op.bytes) * *factor;
