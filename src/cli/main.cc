@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <malloc.h>
 
 #include <cstdio>
@@ -19,6 +20,15 @@ int exit_code(commlens::ErrorKind kind) {
   return commlens::cli::kInternal;
 }
 
+// A file that is opened must not become standard output or error: messages would stand in it. The
+// places of closed ones are taken, in the direction in which using them still fails.
+void occupy_standard_streams() {
+  const int ways[] = {O_WRONLY, O_RDONLY, O_WRONLY};
+  for (int stream = 0; stream < 3; ++stream) {
+    if (fcntl(stream, F_GETFD) == -1) (void)open("/dev/null", ways[stream]);
+  }
+}
+
 int run(int argc, char** argv) {
   const commlens::cli::Arguments arguments = commlens::cli::parse_arguments(argc, argv);
   if (!arguments.help.empty()) {
@@ -38,6 +48,7 @@ int main(int argc, char** argv) {
   // learn to keep them.
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
 #endif
+  occupy_standard_streams();
   try {
     return run(argc, argv);
   } catch (const commlens::Error& error) {
