@@ -18,6 +18,7 @@ using HostOf = std::function<std::string(std::int64_t, const std::string&)>;
 
 HostOf hosts_from_file(const std::string& path) {
   std::ifstream file(path);
+  if (!file) throw Error(ErrorKind::usage, path + ": the hosts file cannot be opened");
   std::map<std::int64_t, std::string> hosts;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
