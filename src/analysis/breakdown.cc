@@ -1,8 +1,8 @@
 // Where a rank's time goes: compute, communication that compute hides, communication that it waits
 // for, copies, nothing.
 //
-// methods.md's five buckets are computed with the windows (match/exposure); here they become rows
-// and sentences.
+// The five parts of a window (docs/numbers.md) are computed with the windows (match/exposure); here
+// they become rows and sentences.
 #include <cstdio>
 
 #include "analysis/analysis.h"

@@ -9,8 +9,9 @@ namespace {
 int run(const Arguments& arguments) {
   simulate::write_run(arguments.job, arguments.output.path, arguments.kineto);
   if (!arguments.output.quiet) {
-    std::fprintf(stderr, "wrote %d ranks and truth.json; try: commlens analyze %s\n",
-                 arguments.job.world(), arguments.output.path.c_str());
+    const int ranks = arguments.job.world();
+    std::fprintf(stderr, "wrote %d rank%s and truth.json; try: commlens analyze %s\n", ranks,
+                 ranks == 1 ? "" : "s", arguments.output.path.c_str());
   }
   return kDone;
 }

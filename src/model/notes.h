@@ -73,7 +73,7 @@ enum class Severity : std::uint8_t {
     "other")                                                                                       \
   X(host_communication, warning,                                                                   \
     "communication ran on the host beside the GPU and is in no GPU figure",                        \
-    "a CPU backend such as Gloo moves data there: look at its ranges in the timeline")             \
+    "a CPU backend such as Gloo moves data there: see its ranges in the trace itself")             \
   X(rank_from_file_name, info, "the rank was taken from the file's name",                          \
     "check it, or use --rank-from order")                                                          \
   X(rank_from_order, warning,                                                                      \
