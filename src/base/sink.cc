@@ -13,7 +13,7 @@ namespace {
 
 // A device, a pipe or a socket has no name to be renamed over.
 bool is_special(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 

@@ -38,7 +38,7 @@ Source Source::open(const std::string& path) {
   const int file = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw Error(ErrorKind::input, path + ": cannot be opened: " + std::strerror(errno));
   auto raw = std::make_unique<Raw>(file);
-  struct stat info {};
+  struct stat info{};
   if (fstat(file, &info) == 0) {
     if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, path + ": is a folder, not a file");
   }

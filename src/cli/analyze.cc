@@ -11,6 +11,9 @@ int run(const Arguments& arguments) {
   const Study study = study_inputs(arguments);
   render(study, arguments.output.format, wants_color(arguments.output), sink);
   sink.close();
+  // The text report holds them already.
+  if (arguments.output.format != "text" || arguments.output.path != "-")
+    warn_of_notes(arguments, study);
   report_perf(arguments);
   return study.any_input_unusable ? kUnusableInput : kDone;
 }

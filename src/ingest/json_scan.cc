@@ -1,5 +1,6 @@
 #include "ingest/json_scan.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -174,6 +175,7 @@ Scan ContainerSkipper::feed(const char*& at, const char* end) {
       return Scan::bad;
     }
     depth_ += std::popcount(opening) - std::popcount(closing);
+    deepest_ = std::max(deepest_, depth_);
     in_string_ = (in_string >> (length - 1) & 1) != 0 ? kAll : 0;
     at += length;
   }
@@ -282,6 +284,7 @@ Token Walker::container_token(TokenKind kind) {
   ContainerSkipper skipper;
   ++at_;
   state_ = skipper.feed(at_, end_);
+  deep_ = deep_ || skipper.deep();
   if (state_ != Scan::ok) return {};
   return {kind, {start, static_cast<std::size_t>(at_ - start)}};
 }
@@ -299,6 +302,7 @@ bool Walker::enter_object() {
 void Walker::leave() {
   ContainerSkipper skipper;
   state_ = skipper.feed(at_, end_);
+  deep_ = deep_ || skipper.deep();
 }
 
 std::string unescaped(std::string_view text) {

@@ -37,8 +37,12 @@ class ContainerSkipper {
   // Goes on at `at`; leaves it behind the bracket that closes the last open one (ok), at `end`
   // (need_more) or at the line break inside a string (bad).
   Scan feed(const char*& at, const char* end);
+  // More levels than a writer of traces has use for were open at once.
+  bool deep() const { return deepest_ > kDeep; }
 
  private:
+  static constexpr std::int64_t kDeep = 256;
+  std::int64_t deepest_ = 0;  // levels open at the end of any block
   std::int64_t depth_;
   std::uint64_t in_string_ = 0;  // all ones inside a string
   bool escape_ = false;          // the piece before ended in a backslash that escapes
@@ -98,6 +102,7 @@ class Walker {
   Scan state() const { return state_; }
   const char* at() const { return at_; }
   int surplus_commas() const { return surplus_commas_; }
+  bool deep() const { return deep_; }               // something was nested hundreds deep
   int odd_numbers() const { return odd_numbers_; }  // NaN, inf and the like
 
  private:
@@ -130,6 +135,7 @@ class Walker {
   bool first_ = true;  // no separator is due: just behind an opening bracket
   int surplus_commas_ = 0;
   int odd_numbers_ = 0;
+  bool deep_ = false;
   std::unique_ptr<std::string> key_;  // the last key, where escapes had to be resolved
 };
 

@@ -10,7 +10,9 @@ void KinetoArguments::read(Walker& walker, std::size_t kind) {
   for (int arg = habit.next(walker, meaning_of); arg != KeyHabit::kEnd;
        arg = habit.next(walker, meaning_of)) {
     // What is not read goes to the place of Arg::none, which nobody asks for.
-    tokens_[static_cast<std::size_t>(arg)] = walker.value();
+    Token& token = tokens_[static_cast<std::size_t>(arg)];
+    if (token.kind != TokenKind::none && arg != static_cast<int>(Arg::none)) ++duplicates_;
+    token = walker.value();
   }
 }
 

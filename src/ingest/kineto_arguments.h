@@ -37,8 +37,11 @@ class KinetoArguments {
   const Token& operator[](Arg arg) const { return tokens_[static_cast<std::size_t>(arg)]; }
   bool has(Arg arg) const { return (*this)[arg].kind != TokenKind::none; }
   void clear() {
+    duplicates_ = 0;
     for (Token& token : tokens_) token.kind = TokenKind::none;
   }
+  // How many of the last object's keys stood there twice.
+  int duplicates() const { return duplicates_; }
   // Reads the members of an object; the last of equal keys counts. `kind` < kKinds.
   void read(Walker& walker, std::size_t kind);
 
@@ -47,6 +50,7 @@ class KinetoArguments {
 
   std::array<Token, static_cast<std::size_t>(Arg::none) + 1> tokens_{};
   std::array<KeyHabit, kKinds> habits_;
+  int duplicates_ = 0;
 };
 
 }  // namespace commlens

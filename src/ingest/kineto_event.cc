@@ -74,6 +74,12 @@ bool is_launch(std::string_view name) {
          name.find("Memset") != std::string_view::npos;
 }
 
+// "wait" and "init" are records of the same form that communicate nothing. A collective of a name
+// that is not known communicates all the same: its group and size count, its op is unknown.
+bool is_communication_record(std::string_view collective) {
+  return !collective.empty() && collective != "wait" && collective != "init";
+}
+
 constexpr std::string_view kStepPrefix = "ProfilerStep#";
 constexpr std::string_view kRecordName = "record_param_comms";
 
@@ -233,11 +239,16 @@ Scan KinetoEvents::read(const char*& at, const char* end, std::int64_t offset) {
   } else if (!event.args_taken) {
     arguments_.clear();
   }
+  const int duplicates =
+      event.duplicate_keys + (reads_arguments(event) ? arguments_.duplicates() : 0);
+  if (duplicates > 0)
+    builder_.notes().add(Note::duplicate_key, "at byte " + std::to_string(offset), duplicates);
   use(event);
   return Scan::ok;
 }
 
 void KinetoEvents::note_oddities(const Walker& walker) {
+  if (walker.deep()) builder_.notes().add(Note::deep_nesting, "at byte " + std::to_string(offset_));
   if (walker.surplus_commas() > 0) builder_.notes().add(Note::extra_comma, walker.surplus_commas());
   if (walker.odd_numbers() > 0) {
     builder_.notes().add(Note::not_a_number, "at byte " + std::to_string(offset_),
@@ -246,6 +257,11 @@ void KinetoEvents::note_oddities(const Walker& walker) {
 }
 
 void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
+  // The last of equal keys counts. They are noted when the event is whole: it may be read again.
+  const auto take = [&](Token& token) {
+    event.duplicate_keys += token.kind != TokenKind::none ? 1 : 0;
+    token = walker.value();
+  };
   switch (key) {
     case Key::ph: event.other_phase = walker.value().text != "X"; return;
     case Key::cat: {
@@ -253,11 +269,11 @@ void KinetoEvents::read_member(Key key, Walker& walker, Event& event) {
       event.category = category_of(text(cat));
       return;
     }
-    case Key::name: event.name = walker.value(); return;
-    case Key::pid: event.pid = walker.value(); return;
-    case Key::tid: event.tid = walker.value(); return;
-    case Key::ts: event.ts = walker.value(); return;
-    case Key::dur: event.dur = walker.value(); return;
+    case Key::name: return take(event.name);
+    case Key::pid: return take(event.pid);
+    case Key::tid: return take(event.tid);
+    case Key::ts: return take(event.ts);
+    case Key::dur: return take(event.dur);
     case Key::args:
       // Usually the last key, when it is known what to read; otherwise it is kept for later.
       event.args_taken = event.category != Category::unknown && reads_arguments(event);
@@ -345,7 +361,8 @@ void KinetoEvents::use_runtime(const Event& event) {
   const Times t = times(event, false);
   const std::uint64_t correlation = id_number(arguments_[Arg::correlation]);
   if (t.usable && correlation != 0)
-    builder_.add_launch(correlation, t.interval.start, thread(event));
+    builder_.add_launch(correlation, t.interval.start, thread(event),
+                        id_number(arguments_[Arg::external_id]));
 }
 
 void KinetoEvents::use_cpu_op(const Event& event) {
@@ -362,8 +379,7 @@ void KinetoEvents::use_cpu_op(const Event& event) {
     return;
   }
   const Token& name = arguments_[Arg::collective];
-  // "wait" and "init" are records of the same form that communicate nothing.
-  if (name.kind == TokenKind::string && !op_from_collective_name(name.text)) return;
+  if (name.kind == TokenKind::string && !is_communication_record(name.text)) return;
   builder_.add_host_range({.start = t.interval.start,
                            .end = t.interval.end,
                            .thread = thread(event),
@@ -413,9 +429,8 @@ ThreadId KinetoEvents::thread(const Event& event) {
 // The collective metadata among the arguments; none where there is none, or where it is a record of
 // "wait" or "init".
 MetaId KinetoEvents::meta() {
-  if (arguments_[Arg::collective].kind != TokenKind::string ||
-      !op_from_collective_name(arguments_[Arg::collective].text))
-    return {};
+  const Token& collective = arguments_[Arg::collective];
+  if (collective.kind != TokenKind::string || !is_communication_record(collective.text)) return {};
   return builder_.add_meta(
       {.collective = intern(arguments_[Arg::collective]),
        .dtype = intern(arguments_[Arg::dtype]),

@@ -37,6 +37,7 @@ class KinetoEvents {
     Category category = Category::unknown;
     bool other_phase = false;  // "ph" is there and not "X"
     bool args_taken = false;  // the last "args" were read into arguments_; else they wait in `args`
+    int duplicate_keys = 0;
     Token name, pid, tid, ts, dur, args;
   };
   struct Times {

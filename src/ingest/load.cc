@@ -27,18 +27,35 @@ bool is_folder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-// Every regular file below a folder, sorted by name. Folders that cannot be entered are passed
-// over.
+// Files that a folder holds besides traces are passed over; one that bears a trace's name and
+// cannot be read is missed.
+bool looks_like_trace(const std::string& path) {
+  return fs::path(path).filename().string().find(".json") != std::string::npos;
+}
+
+// Every regular file below a folder, sorted by name. What bears a trace's name and is none (a link
+// to nothing, a pipe), and folders that cannot be entered, stand in the list as well: reading them
+// says what is wrong.
 std::vector<FoundInput> files_below(const std::string& folder) {
   std::vector<FoundInput> found;
-  std::error_code error;
-  fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied,
-                                        error);
-  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
-    std::error_code no_file;
-    const std::string name = walk->path().filename().string();
-    if (!name.starts_with('.') && walk->is_regular_file(no_file))
-      found.push_back({walk->path().string(), false});
+  std::vector<std::string> folders{folder};
+  while (!folders.empty()) {
+    const std::string here = std::move(folders.back());
+    folders.pop_back();
+    std::error_code error;
+    fs::directory_iterator entries(here, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+      const std::string path = entries->path().string();
+      std::error_code unknown;
+      const fs::file_status link = entries->symlink_status(unknown);
+      if (entries->path().filename().string().starts_with('.')) continue;
+      if (fs::is_directory(link)) {
+        folders.push_back(path);
+      } else if (entries->is_regular_file(unknown) || looks_like_trace(path)) {
+        found.push_back({path, false});
+      }
+    }
+    if (error) found.push_back({here, true});
   }
   std::sort(found.begin(), found.end(),
             [](const FoundInput& a, const FoundInput& b) { return a.path < b.path; });
@@ -92,6 +109,8 @@ Recording read_recording(const std::string& path, const Format& format, Source& 
     if (threads > 1 && !source.is_plain_file()) source.read_ahead();
     format.read(source, head, options, builder);
   }
+  count_perf_bytes(Stage::read, threads > 1 && source.is_plain_file() ? source.stored_bytes()
+                                                                      : source.position());
   return builder.finish();
 }
 
@@ -106,16 +125,39 @@ bool wants_host_compute(const Recording& recording) {
                      });
 }
 
-// Files that a folder holds besides traces are passed over; one that bears a trace's name and
-// cannot be read is missed.
-bool looks_like_trace(const std::string& path) {
-  return fs::path(path).filename().string().find(".json") != std::string::npos;
+// What a file that is no trace may have been taken for one by: said, so that the right one is
+// looked for.
+std::string_view known_mistake(std::string_view head) {
+  if (head.starts_with("\x80\x04") || head.starts_with("\x80\x02") ||
+      head.starts_with("\x80\x05")) {
+    return " (it is a Python pickle, such as a memory snapshot)";
+  }
+  const std::string_view begin = head.substr(0, 4096);
+  if (begin.find("device_traces") != std::string_view::npos ||
+      begin.find("\"segments\"") != std::string_view::npos) {
+    return " (it looks like a memory snapshot)";
+  }
+  if (begin.find("<html") != std::string_view::npos ||
+      begin.find("<!DOCTYPE") != std::string_view::npos)
+    return " (it is a web page)";
+  if (begin.starts_with("[[")) return " (it looks like a memory timeline)";
+  if (begin.starts_with("{")) return " (it is JSON without \"traceEvents\")";
+  return {};
 }
 
 void load_one(const FoundInput& input, const LoadOptions& options, unsigned threads,
               LoadedInput& result) {
   if (is_folder(input.path)) {
-    result.trouble = input.path + ": is a folder without any file in it";
+    std::error_code error;
+    const fs::directory_iterator entries(input.path, error);
+    result.trouble = input.path + (error ? ": cannot be entered: " + error.message()
+                                         : ": is a folder without any file in it");
+    return;
+  }
+  std::error_code unknown;
+  if (!input.named && fs::exists(input.path, unknown) &&
+      !fs::is_regular_file(input.path, unknown)) {
+    result.trouble = input.path + ": is no regular file; name it by itself if it is to be read";
     return;
   }
   Source source = Source::open(input.path);
@@ -132,6 +174,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
   if (format == nullptr) {
     result.skipped = !input.named && source.trouble().empty();
     result.trouble = source.name() + ": is of no format that can be read" +
+                     std::string(known_mistake(head)) +
                      (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
                      "; `commlens formats` lists them, --input-format names one";
     return;

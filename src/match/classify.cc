@@ -1,14 +1,18 @@
 // Problem: a kernel's name is the weakest witness of what it does. NCCL runs many operations
 // through one entry point (all-to-all shows as SendRecv, RCCL shows "Generic"), other libraries
-// hide in templates, and a copy kernel launched for a collective is compute. Method: for each
-// activity the first of these that speaks: metadata on the activity; the host operation it is
-// linked to by external id; the host range it was launched in; its name by the built-in rules; its
-// name by the user's. Metadata and links make anything communication, copies too. Nesting alone
-// does not: a framework also launches its own copies inside such a range, so there the name must
-// say communication, and the range then says which. Cost: names are judged once per distinct name;
-// host look-ups are done for communication candidates only. When it is wrong: a library that the
-// rules don't know, outside any metadata, counts as compute. Names that speak of communication all
-// the same are reported as possible communication.
+// hide in templates, and a copy kernel launched for a collective is compute.
+//
+// Method: for each activity the first of these that speaks: metadata on the activity; the host
+// operation it is linked to, by the external id on it or on its launch; the host range it was
+// launched in; its name by the built-in rules; its name by the user's. Metadata and links make
+// anything communication, copies too. Nesting makes kernels communication unless a rule knows
+// them for compute: a framework also launches its own copies inside such a range.
+//
+// Cost: names are judged once per distinct name; host look-ups are a binary search each.
+//
+// When it is wrong: a library that the rules don't know, outside any range, counts as compute;
+// names that speak of communication all the same are reported as possible communication. A compute
+// kernel of an unknown name inside a collective's range counts as communication.
 #include "match/classify.h"
 
 #include <algorithm>
@@ -109,6 +113,8 @@ class Classifier {
     if (gpu.meta[i].valid()) return from_meta(gpu.meta[i], Evidence::metadata);
     if (const auto link = links_.by_external_id(gpu.external_id[i]))
       return from_host(*link, Evidence::host_operation, i);
+    if (const auto link = links_.by_launch(gpu.correlation[i]))
+      return from_host(*link, Evidence::host_operation, i);
     if (gpu.kind[i] != ActivityKind::kernel)
       return {.kind = ActivityClass::memory,
               .evidence = Evidence::kernel_name,
@@ -150,12 +156,17 @@ class Classifier {
     const bool by_rule = name.rule != nullptr && rule_decides(name);
     const bool communicates = by_rule ? name.rule->kind == NameClass::communication
                                       : name.built_in.kind == NameClass::communication;
-    if (!communicates)
+    // A framework launches copies of its own inside a collective's range; what the rules know for
+    // compute stays that.
+    const bool compute = !communicates && (by_rule || name.built_in.known_compute);
+    const auto link = compute ? std::nullopt : links_.by_nesting(i);
+    if (!communicates && !link) {
       return {.kind = ActivityClass::compute,
               .evidence = by_rule ? Evidence::user_rule : Evidence::kernel_name,
               .meta = {},
               .dtype = {}};
-    if (const auto link = links_.by_nesting(i)) {
+    }
+    if (link) {
       Verdict verdict = from_host(*link, Evidence::host_nesting, i);
       verdict.dtype = name.built_in.dtype;
       return verdict;
@@ -252,7 +263,7 @@ class Classifier {
   // Members by the file's own list of groups, which is never cut; else by the text on the event;
   // else, for a group as large as the job, all ranks. A list of another length than the group's
   // size is not believed.
-  GroupIdentity identify(const CollectiveMeta& meta) const {
+  GroupIdentity identify(const CollectiveMeta& meta) {
     GroupIdentity group{.name = std::string(recording_.strings.get(meta.group_name)),
                         .description = std::string(recording_.strings.get(meta.group_description)),
                         .size = meta.group_size,
@@ -265,16 +276,19 @@ class Classifier {
       if (listed.name != group.name || group.name.empty()) continue;
       if (group.description.empty()) group.description = listed.description;
       if (group.size == 0) group.size = listed.size;
-      if (fits(listed.ranks)) group.ranks = listed.ranks;
+      if (fits(listed.ranks) && listed.ranks.size() <= members_left_) group.ranks = listed.ranks;
     }
     if (group.ranks.empty()) {
       std::vector<int> ranks = parse_rank_list(recording_.strings.get(meta.group_ranks));
       if (fits(ranks)) group.ranks = std::move(ranks);
     }
-    if (group.ranks.empty() && group.size > 0 && group.size == recording_.world_size) {
+    if (group.ranks.empty() && group.size > 0 && group.size == recording_.world_size &&
+        group.size <= kMostMembers) {
       for (int rank = 0; rank < group.size; ++rank) group.ranks.push_back(rank);
     }
     if (group.size == 0) group.size = static_cast<std::int64_t>(group.ranks.size());
+    if (group.ranks.size() > members_left_) group.ranks.clear();
+    members_left_ -= group.ranks.size();
     return group;
   }
 
@@ -286,15 +300,21 @@ class Classifier {
       const HostRange& range = recording_.host_ranges[i];
       const std::string_view backend = recording_.strings.get(range.backend);
       if (backend != "gloo" && backend != "mpi" && backend != "ucc") continue;
-      lane.timeline.comm.push_back(
-          {.time = {range.start, range.end},
-           .source = i,
-           .stream = {},
-           .name = range.name,
-           .dtype = {},
-           .op = op_from_collective_name(recording_.strings.get(range.name)).value_or(Op::unknown),
-           .evidence = Evidence::host_interval,
-           .bytes = {}});
+      CommOp op{
+          .time = {range.start, range.end},
+          .source = i,
+          .stream = {},
+          .name = range.name,
+          .dtype = {},
+          .op = op_from_collective_name(recording_.strings.get(range.name)).value_or(Op::unknown),
+          .evidence = Evidence::host_interval,
+          .bytes = {}};
+      // The framework's record of the call, around the range, has what the range lacks.
+      if (const auto call = links_.around(range.thread, range.start);
+          call && call->op == op.op && call->meta.valid()) {
+        take_metadata(call->meta, op);
+      }
+      lane.timeline.comm.push_back(op);
       ++rank_.evidence[static_cast<std::size_t>(Evidence::host_interval)];
     }
     if (lane.timeline.comm.empty()) {
@@ -362,6 +382,10 @@ class Classifier {
     }
   }
 
+  // Members of all groups together: more than any job has, and no more than fits. Groups beyond
+  // have unknown members.
+  static constexpr std::int64_t kMostMembers = 4'000'000;
+  std::size_t members_left_ = kMostMembers;
   static constexpr std::int32_t kNotAsked = -2;
   RankTimeline& rank_;
   const bool keep_columns_;

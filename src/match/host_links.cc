@@ -18,7 +18,11 @@ HostLinks::HostLinks(const Recording& recording)
   by_thread_.resize(recording.threads.size());
   for (std::uint32_t row = 0; row < recording.host_ranges.size(); ++row) {
     const HostRange& range = recording.host_ranges[row];
-    by_thread_[range.thread.index()].push_back(row);
+    // Host backends launch nothing on the GPU, and their ranges last as long as the transfer: what
+    // the thread launches meanwhile has nothing to do with them.
+    const std::string_view backend = recording.strings.get(range.backend);
+    const bool on_host = backend == "gloo" || backend == "mpi" || backend == "ucc";
+    if (!on_host) by_thread_[range.thread.index()].push_back(row);
     if (range.kind == HostRangeKind::collective_record && range.external_id != 0)
       by_external_id_.try_emplace(range.external_id, row);
   }
@@ -27,6 +31,13 @@ HostLinks::HostLinks(const Recording& recording)
     std::stable_sort(rows.begin(), rows.end(), [&ranges](std::uint32_t a, std::uint32_t b) {
       return ranges[a].start < ranges[b].start;
     });
+  }
+  if (by_external_id_.empty()) return;
+  for (std::size_t i = 0; i < recording.launches.size(); ++i) {
+    if (recording.launches.external_id[i] == 0) continue;
+    const auto found = by_external_id_.find(recording.launches.external_id[i]);
+    if (found != by_external_id_.end())
+      by_correlation_.try_emplace(recording.launches.correlation[i], found->second);
   }
 }
 
@@ -46,13 +57,23 @@ std::optional<HostLink> HostLinks::by_external_id(std::uint64_t external_id) con
   return HostLink{.op = op_of(range), .meta = range.meta, .linked = true};
 }
 
+std::optional<HostLink> HostLinks::by_launch(std::uint64_t correlation) const {
+  const auto found = by_correlation_.find(correlation);
+  if (correlation == 0 || found == by_correlation_.end()) return std::nullopt;
+  const HostRange& range = recording_.host_ranges[found->second];
+  return HostLink{.op = op_of(range), .meta = range.meta, .linked = true};
+}
+
 std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
   const auto launch =
       launches_.find(recording_.gpu.correlation[activity], recording_.gpu.start[activity]);
   if (!launch) return std::nullopt;
-  const Ns at = recording_.launches.start[*launch];
+  return around(recording_.launches.thread[*launch], recording_.launches.start[*launch]);
+}
+
+std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
   const auto& ranges = recording_.host_ranges;
-  const auto& rows = by_thread_[recording_.launches.thread[*launch].index()];
+  const auto& rows = by_thread_[thread.index()];
   auto row = std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t r) {
     return ranges[r].start <= at + kNestingTolerance;
   });

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "match/launches.h"
@@ -24,6 +25,10 @@ class HostLinks {
 
   // The record with this external id; nothing where it is none or says nothing.
   std::optional<HostLink> by_external_id(std::uint64_t external_id) const;
+  // The record whose operation launched an activity, by the external id on its launch.
+  std::optional<HostLink> by_launch(std::uint64_t correlation) const;
+  // The innermost communication range on a thread around an instant.
+  std::optional<HostLink> around(ThreadId thread, Ns at) const;
   // The innermost communication range around the launch of an activity.
   std::optional<HostLink> by_nesting(std::size_t activity) const;
 
@@ -34,6 +39,8 @@ class HostLinks {
   LaunchIndex launches_;
   std::vector<std::vector<std::uint32_t>> by_thread_;  // rows of host_ranges, by start
   std::map<std::uint64_t, std::uint32_t> by_external_id_;
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      by_correlation_;  // of launches by an operation with a record
 };
 
 }  // namespace commlens

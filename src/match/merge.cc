@@ -109,6 +109,7 @@ void merge_launches(Recording& whole, const Recording& piece, const Translation&
     launches.correlation.push_back(correlation);
     launches.start.push_back(start);
     launches.thread.push_back(thread);
+    launches.external_id.push_back(piece.launches.external_id[i]);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/utf8.h"
+
 namespace commlens {
 namespace {
 
@@ -89,10 +91,12 @@ void TraceBuilder::add_activity(const ActivityInput& activity) {
   gpu.kind.push_back(activity.kind);
 }
 
-void TraceBuilder::add_launch(std::uint64_t correlation, Ns start, ThreadId thread) {
+void TraceBuilder::add_launch(std::uint64_t correlation, Ns start, ThreadId thread,
+                              std::uint64_t external_id) {
   recording_.launches.correlation.push_back(correlation);
   recording_.launches.start.push_back(start);
   recording_.launches.thread.push_back(thread);
+  recording_.launches.external_id.push_back(external_id == correlation ? 0 : external_id);
 }
 
 void TraceBuilder::add_host_compute(Interval interval, ThreadId thread) {
@@ -189,7 +193,8 @@ void TraceBuilder::append_host(Recording& later) {
   for (const auto& [process, number] : later.threads) thread(process, number);
   for (std::size_t i = 0; i < later.launches.size(); ++i) {
     const auto [process, number] = later.threads[later.launches.thread[i].index()];
-    add_launch(later.launches.correlation[i], later.launches.start[i], thread(process, number));
+    add_launch(later.launches.correlation[i], later.launches.start[i], thread(process, number),
+               later.launches.external_id[i]);
   }
   later.launches = {};
   recording_.steps.insert(recording_.steps.end(), later.steps.begin(), later.steps.end());
@@ -202,6 +207,7 @@ Recording TraceBuilder::finish() {
   distrust_external_ids();
   drop_lost_times();
   cut_absurd_durations();
+  note_odd_names();
   std::vector<Interval> host;
   for (const auto& thread : host_compute_) host.insert(host.end(), thread.begin(), thread.end());
   recording_.host_compute = IntervalSet(std::move(host));
@@ -236,7 +242,15 @@ void TraceBuilder::distrust_external_ids() {
   GpuActivities& gpu = recording_.gpu;
   if (external_equals_correlation_ * 2 <= gpu.size()) return;
   std::fill(gpu.external_id.begin(), gpu.external_id.end(), 0);
+  std::fill(recording_.launches.external_id.begin(), recording_.launches.external_id.end(), 0);
   recording_.notes.add(Note::unlinked_external_ids);
+}
+
+void TraceBuilder::note_odd_names() {
+  for (std::size_t i = 0; i < recording_.strings.size(); ++i) {
+    const std::string_view name = recording_.strings.get(StringId::from(i));
+    if (!is_utf8(name)) recording_.notes.add(Note::invalid_utf8, name);
+  }
 }
 
 void TraceBuilder::drop_lost_times() {

@@ -31,7 +31,8 @@ class TraceBuilder {
   ThreadId thread(std::int64_t process, std::int64_t thread);
 
   void add_activity(const ActivityInput& activity);
-  void add_launch(std::uint64_t correlation, Ns start, ThreadId thread);
+  void add_launch(std::uint64_t correlation, Ns start, ThreadId thread,
+                  std::uint64_t external_id = 0);
   void add_host_range(const HostRange& range) { recording_.host_ranges.push_back(range); }
   void add_host_compute(Interval interval, ThreadId thread);
   void add_step(std::int64_t number, Interval range, bool on_gpu);
@@ -55,6 +56,7 @@ class TraceBuilder {
   void drop_lost_times();
   void cut_absurd_durations();
   void distrust_external_ids();
+  void note_odd_names();
 
   Recording recording_;
   std::map<Stream, StreamId> streams_;

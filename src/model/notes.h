@@ -45,6 +45,11 @@ enum class Severity : std::uint8_t {
   X(extra_comma, info, "surplus commas were passed over", "nothing to do")                         \
   X(not_an_event, warning, "entries of traceEvents that are no objects were left out",             \
     "see what wrote the file")                                                                     \
+  X(duplicate_key, info, "a key stood twice in one object; the last value counts",                 \
+    "nothing to do")                                                                               \
+  X(invalid_utf8, info, "names hold bytes that are not UTF-8; they are shown replaced",            \
+    "nothing to do")                                                                               \
+  X(deep_nesting, info, "values nested hundreds deep were passed over", "see what wrote the file") \
   X(not_a_number, info, "NaN or infinity stood where a number belongs and was taken as missing",   \
     "nothing to do")                                                                               \
   X(missing_time, warning, "GPU events without a start time were left out",                        \

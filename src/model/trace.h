@@ -69,6 +69,7 @@ struct Launches {
   Blocks<std::uint64_t> correlation;
   Blocks<Ns> start;
   Blocks<ThreadId> thread;
+  Blocks<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
   std::size_t size() const { return start.size(); }
 };
 
