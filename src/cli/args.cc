@@ -287,7 +287,7 @@ std::string zsh_script(const CLI::App& app) {
   return "#compdef commlens\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(app);
 }
 
-std::string fish_quoted(std::string text) {
+std::string fish_quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text)
     quoted += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);

@@ -81,7 +81,8 @@ void validate_volume(const JobSpec& job) {
   constexpr double kPassesOfBucket = 0.1;  // a bucket costs a tenth of a pass
   // In floating point: the product of the largest values does not fit 64 bits.
   const double layers = 1.0 * job.dp * job.tp * job.layers * job.steps;
-  const double buckets = static_cast<double>(job.layer_bytes / job.bucket_bytes);
+  const std::int64_t whole_buckets = job.layer_bytes / job.bucket_bytes;
+  const auto buckets = static_cast<double>(whole_buckets);
   const double passes = layers * (job.microbatches + (job.fsdp ? 0.0 : buckets * kPassesOfBucket));
   if (passes <= static_cast<double>(kMaxPasses)) return;
   refuse(
