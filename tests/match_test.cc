@@ -1175,8 +1175,7 @@ TEST(LaunchIndex, TheNearestOfOneCorrelationThenTheLast) {
     same.thread.push_back(ThreadId::from(0));
   }
   const LaunchIndex index(same);
-  for (std::size_t i = 0; i < same.size(); ++i)
-    ASSERT_EQ(index.find(5, static_cast<Ns>(i)), i);
+  for (std::size_t i = 0; i < same.size(); ++i) ASSERT_EQ(index.find(5, static_cast<Ns>(i)), i);
 }
 
 TEST(Properties, ManyEvents) {

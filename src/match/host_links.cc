@@ -1,6 +1,7 @@
 #include "match/host_links.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace commlens {
 namespace {
@@ -22,15 +23,18 @@ HostLinks::HostLinks(const Recording& recording)
     // the thread launches meanwhile has nothing to do with them.
     const std::string_view backend = recording.strings.get(range.backend);
     const bool on_host = backend == "gloo" || backend == "mpi" || backend == "ucc";
-    if (!on_host) by_thread_[range.thread.index()].push_back(row);
+    if (!on_host) by_thread_[range.thread.index()].rows.push_back(row);
     if (range.kind == HostRangeKind::collective_record && range.external_id != 0)
       by_external_id_.try_emplace(range.external_id, row);
   }
   const auto& ranges = recording.host_ranges;
-  for (auto& rows : by_thread_) {
+  for (auto& [rows, latest_end] : by_thread_) {
     std::stable_sort(rows.begin(), rows.end(), [&ranges](std::uint32_t a, std::uint32_t b) {
       return ranges[a].start < ranges[b].start;
     });
+    Ns latest = std::numeric_limits<Ns>::min();
+    for (const std::uint32_t row : rows)
+      latest_end.push_back(latest = std::max(latest, ranges[row].end));
   }
   if (by_external_id_.empty()) return;
   for (std::size_t i = 0; i < recording.launches.size(); ++i) {
@@ -73,7 +77,7 @@ std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
 
 std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
   const auto& ranges = recording_.host_ranges;
-  const auto& rows = by_thread_[thread.index()];
+  const auto& [rows, latest_end] = by_thread_[thread.index()];
   auto row = std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t r) {
     return ranges[r].start <= at + kNestingTolerance;
   });
@@ -82,6 +86,7 @@ std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
   std::optional<HostLink> link;
   for (int looked = 0; row != rows.begin() && looked < kDeepestSearch; ++looked) {
     const HostRange& range = ranges[*--row];
+    if (latest_end[static_cast<std::size_t>(row - rows.begin())] + kNestingTolerance < at) break;
     if (range.end + kNestingTolerance < at) continue;
     const Op op = op_of(range);
     if (op == Op::unknown && !link) continue;

@@ -1,7 +1,6 @@
 // From a GPU activity to the communication that the host was asking for when it launched it.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -37,8 +36,13 @@ class HostLinks {
 
   const Recording& recording_;
   LaunchIndex launches_;
-  std::vector<std::vector<std::uint32_t>> by_thread_;  // rows of host_ranges, by start
-  std::map<std::uint64_t, std::uint32_t> by_external_id_;
+  // The communication ranges of one thread, by start.
+  struct ThreadRanges {
+    std::vector<std::uint32_t> rows;  // of host_ranges
+    std::vector<Ns> latest_end;       // of a range and all before it: where looking back can stop
+  };
+  std::vector<ThreadRanges> by_thread_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_external_id_;
   std::unordered_map<std::uint64_t, std::uint32_t>
       by_correlation_;  // of launches by an operation with a record
 };

@@ -19,9 +19,22 @@ LaunchIndex::LaunchIndex(const Launches& launches) : launches_(launches) {
   std::stable_sort(order_.begin(), order_.end(), before);
 }
 
+bool LaunchIndex::alone(std::size_t i) const {
+  const std::uint64_t id = launches_.correlation[row(i)];
+  const bool twin_before = i > 0 && launches_.correlation[row(i - 1)] == id;
+  const bool twin_behind = i + 1 < launches_.size() && launches_.correlation[row(i + 1)] == id;
+  return !twin_before && !twin_behind;
+}
+
 std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activity_start) const {
   if (correlation == 0) return std::nullopt;
-  const auto row = [this](std::size_t i) { return order_.empty() ? i : order_[i]; };
+  // Activities come about in the order of their launches.
+  for (std::size_t i = last_; i < std::min(last_ + 8, launches_.size()); ++i) {
+    if (launches_.correlation[row(i)] != correlation) continue;
+    if (!alone(i)) break;
+    last_ = i;
+    return row(i);
+  }
   // First position from which on (correlation, start) is above these.
   const auto after = [&](std::uint64_t id, Ns start) {
     std::size_t low = 0;
@@ -45,6 +58,7 @@ std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activ
   // The nearest are the last that starts no later and the first that starts later; of launches at
   // one instant, and of two as near, the last in the file counts.
   const std::size_t next = after(correlation, activity_start);
+  last_ = next;
   std::optional<std::size_t> best;
   if (next > 0 && has_it(next - 1)) best = row(next - 1);
   if (!has_it(next)) return best;

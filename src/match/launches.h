@@ -20,8 +20,13 @@ class LaunchIndex {
   std::optional<std::size_t> find(std::uint64_t correlation, Ns activity_start) const;
 
  private:
+  std::size_t row(std::size_t i) const { return order_.empty() ? i : order_[i]; }
   const Launches& launches_;
+  // Whether position `i` (in order of correlation) is the only launch of its correlation.
+  bool alone(std::size_t i) const;
+
   std::vector<std::uint32_t> order_;  // rows by correlation; empty where they come sorted already
+  mutable std::size_t last_ = 0;      // where the last question was answered: the next is near
 };
 
 }  // namespace commlens
