@@ -240,6 +240,12 @@ TEST(Classify, ThenTheRangeOfTheLaunch) {
   EXPECT_EQ(ops(rank), "all_gather host_nesting, all_gather host_nesting");
   EXPECT_EQ(rank.classes[1], ActivityClass::communication);
   EXPECT_EQ(rank.classes[2], ActivityClass::memory);
+  // Just behind the range, rounding excuses only what is called communication.
+  const RankTimeline behind = classified(
+      "all_reduce@7 [10us,12us) corr=1; compute@7 [13us,14us) corr=2; "
+      "range@5 [0,900) name=nccl:broadcast; launch@5 [1us] corr=1; launch@5 [1us] corr=2");
+  EXPECT_EQ(ops(behind), "broadcast host_nesting");
+  EXPECT_EQ(behind.classes[1], ActivityClass::compute);
   // Ranges of backends that move data on the host last as long as the transfer.
   const RankTimeline beside = classified(
       "compute@7 [13,14) corr=1; range@5 [0,9) name=gloo:all_reduce; launch@5 [4] corr=1");

@@ -159,7 +159,9 @@ class Classifier {
     // A framework launches copies of its own inside a collective's range; what the rules know for
     // compute stays that.
     const bool compute = !communicates && (by_rule || name.built_in.known_compute);
-    const auto link = compute ? std::nullopt : links_.by_nesting(i);
+    // Without a name that speaks of communication, the range must really hold the launch.
+    const Ns tolerance = communicates ? HostLinks::kNestingTolerance : 0;
+    const auto link = compute ? std::nullopt : links_.by_nesting(i, tolerance);
     if (!communicates && !link) {
       return {.kind = ActivityClass::compute,
               .evidence = by_rule ? Evidence::user_rule : Evidence::kernel_name,
@@ -310,7 +312,7 @@ class Classifier {
           .evidence = Evidence::host_interval,
           .bytes = {}};
       // The framework's record of the call, around the range, has what the range lacks.
-      if (const auto call = links_.around(range.thread, range.start);
+      if (const auto call = links_.around(range.thread, range.start, HostLinks::kNestingTolerance);
           call && call->op == op.op && call->meta.valid()) {
         take_metadata(call->meta, op);
       }
