@@ -172,7 +172,12 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
   }
   const Format* format = format_of(head, options);
   if (format == nullptr) {
-    result.skipped = !input.named && source.trouble().empty();
+    // A folder may hold other JSON; what bears a trace's name and is no JSON at all is a trace that
+    // was lost.
+    const std::size_t first = head.find_first_not_of(" \t\r\n");
+    const bool json = first != std::string::npos && (head[first] == '{' || head[first] == '[');
+    result.skipped =
+        !input.named && source.trouble().empty() && (json || !looks_like_trace(input.path));
     result.trouble = source.name() + ": is of no format that can be read" +
                      std::string(known_mistake(head)) +
                      (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +

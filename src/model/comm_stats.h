@@ -14,8 +14,9 @@ namespace commlens {
 
 // What the marks in the headings of its columns mean.
 inline constexpr std::string_view kCommFootnote =
-    "* each operation's own share: these sum to the ranks' exposed time.  ** GB/s, apparent: the "
-    "time includes waiting for peers.";
+    "* its own share: where several are exposed at once they split it; sums to the ranks' "
+    "exposed.\n"
+    "  ** GB/s, apparent: the time includes waiting for peers.";
 
 class CommStats {
  public:

@@ -12,7 +12,8 @@
 namespace commlens {
 namespace {
 
-constexpr std::size_t kWidest = 44;  // of one cell
+constexpr std::size_t kWidest = 34;      // of one cell
+constexpr std::size_t kNoteIndent = 10;  // of what follows a note's severity
 
 struct Style {
   std::string_view bold, dim, warn, off;
@@ -45,13 +46,12 @@ Scale scale_for(std::int64_t largest, Unit unit) {
 
 std::string cell_text(const Cell& cell, Unit unit, const Scale& scale) {
   if (const auto* number = std::get_if<std::int64_t>(&cell)) {
-    if (scale.divisor == 1) return fmt::format("{}{}", *number, scale.unit);
+    if (scale.divisor == 1) return fmt::format("{}", *number);
     const double value = static_cast<double>(*number) / scale.divisor;
     const double least = std::pow(10.0, -scale.decimals);
     // Something that rounds to nothing is not nothing.
-    if (*number > 0 && value < least / 2)
-      return fmt::format("<{:.{}f}{}", least, scale.decimals, scale.unit);
-    return fmt::format("{:.{}f}{}", value, scale.decimals, scale.unit);
+    if (*number > 0 && value < least / 2) return fmt::format("<{:.{}f}", least, scale.decimals);
+    return fmt::format("{:.{}f}", value, scale.decimals);
   }
   if (const auto* text = std::get_if<std::string>(&cell)) return printable(*text);
   if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "yes" : "no";
@@ -103,10 +103,12 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
   if (table.title.empty() || table.rows.empty() || shown.empty()) return;
   const std::size_t rows = std::min(table.rows.size(), table.text_rows);
   std::vector<std::vector<std::string>> cells(rows);
+  std::vector<std::string> headings;
   std::vector<std::size_t> widths;
-  for (const std::size_t c : shown) widths.push_back(width_of(table.columns[c].heading));
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const Scale scale = column_scale(table, shown[i], rows);
+    headings.push_back(std::string(table.columns[shown[i]].heading) + std::string(scale.unit));
+    widths.push_back(width_of(headings.back()));
     for (std::size_t r = 0; r < rows; ++r) {
       cells[r].push_back(
           shortened(cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit, scale)));
@@ -124,13 +126,34 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
     line.erase(line.find_last_not_of(' ') + 1);
     sink.append(fmt::format("{}{}{}\n", before, line, after));
   };
-  write_line([&](std::size_t i) { return std::string(table.columns[shown[i]].heading); }, style.dim,
-             style.off);
+  write_line([&](std::size_t i) { return headings[i]; }, style.dim, style.off);
   for (const auto& row : cells) write_line([&](std::size_t i) { return row[i]; }, "", "");
   if (table.rows.size() > rows) {
     sink.append(fmt::format("  {}... {} more rows in --format json{}\n", style.dim,
                             table.rows.size() - rows, style.off));
   }
+}
+
+// Lines of at most a screen's width; those behind the first are indented.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  constexpr std::size_t kWidth = 100;
+  std::string out;
+  std::size_t column = indent;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t to = std::min(text.find(' ', from), text.size());
+    const std::size_t width = width_of(text.substr(from, to - from));
+    if (column > indent && column + 1 + width > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(from, to - from);
+    column += width;
+    from = to + 1;
+  }
+  return out;
 }
 
 std::string plural(std::size_t count, std::string_view word) {
@@ -150,7 +173,8 @@ void write_head(const Report& report, const Style& style, Sink& sink) {
   sink.append(fmt::format("{}{}{}\n", style.bold, line, style.off));
   sink.append("\n");
   for (const Result& result : report.results) {
-    for (const std::string& sentence : result.lines) sink.append(printable(sentence) + "\n");
+    for (const std::string& sentence : result.lines)
+      sink.append(wrapped(printable(sentence), 0) + "\n");
   }
 }
 
@@ -161,14 +185,19 @@ void write_notes(const Report& report, const Style& style, Sink& sink) {
   for (const NoteLine& line : lines) {
     const NoteInfo& info = note_info(line.note);
     const std::string_view color = info.severity == Severity::info ? style.dim : style.warn;
-    sink.append(fmt::format("  {}{:<7}{} {} ({}x{})\n", color, severity_name(info.severity),
-                            style.off, info.message, line.count,
-                            line.inputs > 1 ? fmt::format(" in {} inputs", line.inputs) : ""));
+    const std::string counted =
+        fmt::format("{} ({}x{})", info.message, line.count,
+                    line.inputs > 1 ? fmt::format(" in {} inputs", line.inputs) : "");
+    sink.append(fmt::format("  {}{:<7}{} {}\n", color, severity_name(info.severity), style.off,
+                            wrapped(counted, kNoteIndent)));
     if (info.severity == Severity::info) continue;
-    if (!line.example.empty())
-      sink.append(fmt::format("          {}e.g. {}{}\n", style.dim,
-                              printable(line.example).substr(0, 160), style.off));
-    sink.append(fmt::format("          {}{}{}\n", style.dim, info.advice, style.off));
+    const std::string indent(kNoteIndent, ' ');
+    if (!line.example.empty()) {
+      sink.append(fmt::format("{}{}{}{}\n", indent, style.dim,
+                              wrapped("e.g. " + printable(line.example), kNoteIndent), style.off));
+    }
+    sink.append(
+        fmt::format("{}{}{}{}\n", indent, style.dim, wrapped(info.advice, kNoteIndent), style.off));
   }
 }
 
