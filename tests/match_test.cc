@@ -236,20 +236,14 @@ TEST(Classify, ThenTheRangeOfTheLaunch) {
   const RankTimeline rank = classified(
       "all_reduce@7 [10,12) corr=1; compute@7 [13,14) corr=1; memcpy@7 [15,16) corr=1; "
       "range@5 [0,9) name=nccl:_all_gather_base; launch@5 [4] corr=1");
-  // A kernel of any name is what the range says, unless a rule knows it for compute.
-  EXPECT_EQ(ops(rank), "all_gather host_nesting, all_gather host_nesting");
-  EXPECT_EQ(rank.classes[1], ActivityClass::communication);
+  // The name must say communication: the range can last while the thread launches other work.
+  EXPECT_EQ(ops(rank), "all_gather host_nesting");
+  EXPECT_EQ(rank.classes[1], ActivityClass::compute);
   EXPECT_EQ(rank.classes[2], ActivityClass::memory);
-  // Just behind the range, rounding excuses only what is called communication.
-  const RankTimeline behind = classified(
-      "all_reduce@7 [10us,12us) corr=1; compute@7 [13us,14us) corr=2; "
-      "range@5 [0,900) name=nccl:broadcast; launch@5 [1us] corr=1; launch@5 [1us] corr=2");
-  EXPECT_EQ(ops(behind), "broadcast host_nesting");
-  EXPECT_EQ(behind.classes[1], ActivityClass::compute);
-  // Ranges of backends that move data on the host last as long as the transfer.
-  const RankTimeline beside = classified(
-      "compute@7 [13,14) corr=1; range@5 [0,9) name=gloo:all_reduce; launch@5 [4] corr=1");
-  EXPECT_EQ(beside.classes[0], ActivityClass::compute);
+  // Ranges of backends that move data on the host say nothing about a kernel.
+  EXPECT_EQ(ops(classified("all_reduce@7 [13,14) corr=1; range@5 [0,9) name=gloo:broadcast; "
+                           "launch@5 [4] corr=1")),
+            "all_reduce kernel_name");
 }
 
 TEST(Classify, ThenTheName) {

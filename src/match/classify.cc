@@ -5,14 +5,13 @@
 // Method: for each activity the first of these that speaks: metadata on the activity; the host
 // operation it is linked to, by the external id on it or on its launch; the host range it was
 // launched in; its name by the built-in rules; its name by the user's. Metadata and links make
-// anything communication, copies too. Nesting makes kernels communication unless a rule knows
-// them for compute: a framework also launches its own copies inside such a range.
+// anything communication, copies too. Nesting alone does not: such a range can last while the
+// thread launches other work, so there the name must say communication, and the range says which.
 //
 // Cost: names are judged once per distinct name; host look-ups are a binary search each.
 //
-// When it is wrong: a library that the rules don't know, outside any range, counts as compute;
-// names that speak of communication all the same are reported as possible communication. A compute
-// kernel of an unknown name inside a collective's range counts as communication.
+// When it is wrong: a library that the rules don't know, outside any metadata, counts as compute;
+// names that speak of communication all the same are reported as possible communication.
 #include "match/classify.h"
 
 #include <algorithm>
@@ -156,18 +155,13 @@ class Classifier {
     const bool by_rule = name.rule != nullptr && rule_decides(name);
     const bool communicates = by_rule ? name.rule->kind == NameClass::communication
                                       : name.built_in.kind == NameClass::communication;
-    // A framework launches copies of its own inside a collective's range; what the rules know for
-    // compute stays that.
-    const bool compute = !communicates && (by_rule || name.built_in.known_compute);
-    // Without a name that speaks of communication, the range must really hold the launch.
-    const Ns tolerance = communicates ? HostLinks::kNestingTolerance : 0;
-    const auto link = compute ? std::nullopt : links_.by_nesting(i, tolerance);
-    if (!communicates && !link) {
+    if (!communicates) {
       return {.kind = ActivityClass::compute,
               .evidence = by_rule ? Evidence::user_rule : Evidence::kernel_name,
               .meta = {},
               .dtype = {}};
     }
+    const auto link = links_.by_nesting(i);
     if (link) {
       Verdict verdict = from_host(*link, Evidence::host_nesting, i);
       verdict.dtype = name.built_in.dtype;
@@ -312,7 +306,7 @@ class Classifier {
           .evidence = Evidence::host_interval,
           .bytes = {}};
       // The framework's record of the call, around the range, has what the range lacks.
-      if (const auto call = links_.around(range.thread, range.start, HostLinks::kNestingTolerance);
+      if (const auto call = links_.around(range.thread, range.start);
           call && call->op == op.op && call->meta.valid()) {
         take_metadata(call->meta, op);
       }

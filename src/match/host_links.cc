@@ -6,6 +6,8 @@
 namespace commlens {
 namespace {
 
+// Microsecond traces round: a child may seem to end after its parent.
+constexpr Ns kNestingTolerance = 1000;
 // Ranges of communication nest a few deep; a hostile file must not make every launch look at all of
 // them.
 constexpr int kDeepestSearch = 256;
@@ -66,25 +68,26 @@ std::optional<HostLink> HostLinks::by_launch(std::uint64_t correlation) const {
   return HostLink{.op = op_of(range), .meta = range.meta, .linked = true};
 }
 
-std::optional<HostLink> HostLinks::by_nesting(std::size_t activity, Ns tolerance) const {
+std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
   const auto launch =
       launches_.find(recording_.gpu.correlation[activity], recording_.gpu.start[activity]);
   if (!launch) return std::nullopt;
-  return around(recording_.launches.thread[*launch], recording_.launches.start[*launch], tolerance);
+  return around(recording_.launches.thread[*launch], recording_.launches.start[*launch]);
 }
 
-std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at, Ns tolerance) const {
+std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
   const auto& ranges = recording_.host_ranges;
   const auto& [rows, latest_end] = by_thread_[thread.index()];
-  auto row = std::partition_point(
-      rows.begin(), rows.end(), [&](std::uint32_t r) { return ranges[r].start <= at + tolerance; });
+  auto row = std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t r) {
+    return ranges[r].start <= at + kNestingTolerance;
+  });
   // From the latest start backwards: the first that still holds the launch is the innermost. Its
   // metadata may stand on a record further out that asks for the same operation.
   std::optional<HostLink> link;
   for (int looked = 0; row != rows.begin() && looked < kDeepestSearch; ++looked) {
     const HostRange& range = ranges[*--row];
-    if (latest_end[static_cast<std::size_t>(row - rows.begin())] + tolerance < at) break;
-    if (range.end + tolerance < at || (tolerance == 0 && range.end == at)) continue;
+    if (latest_end[static_cast<std::size_t>(row - rows.begin())] + kNestingTolerance < at) break;
+    if (range.end + kNestingTolerance < at) continue;
     const Op op = op_of(range);
     if (op == Op::unknown && !link) continue;
     if (!link) link = HostLink{.op = op, .meta = {}, .linked = false};

@@ -26,15 +26,10 @@ class HostLinks {
   std::optional<HostLink> by_external_id(std::uint64_t external_id) const;
   // The record whose operation launched an activity, by the external id on its launch.
   std::optional<HostLink> by_launch(std::uint64_t correlation) const;
-  // The innermost communication range on a thread around an instant; `tolerance` beyond its ends
-  // counts as inside.
-  std::optional<HostLink> around(ThreadId thread, Ns at, Ns tolerance) const;
-  // The innermost communication range around the launch of an activity. Traces of whole
-  // microseconds round, so that a launch may seem to lie a little outside its range:
-  // `kNestingTolerance` where something else says communication too, none where nesting alone would
-  // make a kernel communication.
-  static constexpr Ns kNestingTolerance = 1000;
-  std::optional<HostLink> by_nesting(std::size_t activity, Ns tolerance = kNestingTolerance) const;
+  // The innermost communication range on a thread around an instant.
+  std::optional<HostLink> around(ThreadId thread, Ns at) const;
+  // The innermost communication range around the launch of an activity.
+  std::optional<HostLink> by_nesting(std::size_t activity) const;
 
  private:
   Op op_of(const HostRange& range) const;

@@ -28,8 +28,6 @@ struct NameVerdict {
   // Element type of an NCCL reduction, in c10's words; static. Its sign may be lost: NCCL runs
   // signed integers as unsigned. Empty for others.
   std::string_view dtype;
-  // Compute by a rule of its own, whatever its name holds and wherever it was launched.
-  bool known_compute = false;
   // Compute by the rules, but its name holds a word of communication: said to the user.
   bool possible = false;
 };

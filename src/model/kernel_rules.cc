@@ -229,8 +229,7 @@ std::string_view type_in(std::string_view name, Op op) {
 
 NameVerdict verdict_of(const Rule& rule, std::string_view name, std::string_view words) {
   NameVerdict verdict;
-  verdict.known_compute = rule.library == kCompute;
-  if (verdict.known_compute) return verdict;
+  if (rule.library == kCompute) return verdict;
   verdict.kind = NameClass::communication;
   verdict.library = rule.library;
   verdict.op = rule.says == Says::by_words ? first_op(words) : rule.op;
