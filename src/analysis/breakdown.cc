@@ -3,6 +3,7 @@
 //
 // The five parts of a window (docs/numbers.md) are computed with the windows (match/exposure); here
 // they become rows and sentences.
+#include <algorithm>
 #include <cstdio>
 
 #include "analysis/analysis.h"
@@ -164,6 +165,14 @@ Result run(const Job& job, const AnalysisOptions&) {
   if (host.any)
     result.lines.push_back(
         sentence(host, "the host time (ranks without GPU events: host ranges are used)"));
+  // A sentence over fewer ranks than were found must say so.
+  const auto without = std::count_if(job.ranks.begin(), job.ranks.end(),
+                                     [](const RankTimeline& rank) { return rank.devices.empty(); });
+  if (without > 0 && (gpu.any || host.any)) {
+    result.lines.push_back("Without figures: " + std::to_string(without) + " of " +
+                           std::to_string(job.ranks.size()) +
+                           " recordings (see the notes); they are in no sum.");
+  }
   if (!gpu.any && !host.any) {
     result.lines.push_back("No GPU events: nothing can be said about communication on the GPU.");
   }
