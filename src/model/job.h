@@ -11,9 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "model/clocks.h"
 #include "model/interval_set.h"
+#include "model/matching.h"
 #include "model/operation.h"
 #include "model/trace.h"
+#include "model/waits.h"
 
 namespace commlens {
 
@@ -58,6 +61,33 @@ struct CommOp {
   std::int32_t group = -1;            // index into RankTimeline::groups; -1 is unknown
   std::int64_t group_size = 0;        // 0 is unknown
   std::optional<std::int64_t> bytes;  // nccl-tests size; nothing where unknown
+
+  // What tells it from the group's other operations (docs/matching.md).
+  std::int64_t seq = kUnknown;   // as the framework counts the group's operations
+  std::uint64_t comms_id = 0;    // the framework's identifier of the operation; 0: none
+  std::int64_t step = kUnknown;  // number of the step that launched it
+  std::int32_t root = -1;        // global rank, of a rooted operation; -1: not known
+  std::uint32_t first_peer = 0;  // point-to-point: RankTimeline::peers [first_peer, + peers)
+  std::uint32_t peers = 0;       // 0: not known, or not point-to-point
+  bool zero_split = false;       // all-to-all: some rank sends or gets nothing
+};
+
+// One direction of a point-to-point kernel: grouped calls have several.
+struct Peer {
+  std::int32_t rank = -1;  // global
+  bool sends = false;      // to that rank; else receives from it
+  std::optional<std::int64_t> bytes;
+};
+
+// A rank's own time before an instant, each nanosecond in one class: compute where any compute ran,
+// else memory where a copy ran and no communication, else, with no communication either, idle: host
+// where nothing was queued for the GPU, and gaps. What is left of a stretch is exposed
+// communication.
+struct OwnTime {
+  Ns compute = 0;
+  Ns memory = 0;
+  Ns host = 0;
+  Ns gaps = 0;  // idle with something queued; all idle time where launches are not known
 };
 
 // What one communication cost inside a window (docs/numbers.md).
@@ -78,6 +108,7 @@ struct Breakdown {
   Ns exposed_comm = 0;
   Ns memory_only = 0;
   Ns idle = 0;
+  Ns host_idle = 0;            // of the idle: with nothing queued for the GPU; 0 where not known
   Ns comm_busy = 0;            // sum over communications of their time in the window
   Ns whole_event_overlap = 0;  // the tutorial's approximation: whole events that meet any compute
   std::int64_t gpu_events = 0;
@@ -106,6 +137,20 @@ struct DeviceTimeline {
   Breakdown breakdown;              // of the chosen window
   std::vector<Exposure> exposures;  // in the chosen window, by communication
   std::vector<StepFigures> step_figures;
+
+  // By communication: the rank's own time from the start of `extent` until it starts and until it
+  // ends. Comparing two ranks needs no more than differences of these.
+  std::vector<OwnTime> own_at_start;
+  std::vector<OwnTime> own_at_end;
+  IntervalSet compute_under_comm;  // the part of `compute` while any communication ran
+  bool launches_known = false;     // whether `host` of the above can be told from `gaps`
+};
+
+// How long one kernel takes on one rank: what tells a slow GPU from more work.
+struct KernelTime {
+  std::string name;
+  std::int64_t count = 0;
+  Ns total = 0;
 };
 
 struct RankTimeline {
@@ -115,8 +160,10 @@ struct RankTimeline {
   std::string host;  // empty is unknown
   Recording recording;
   std::vector<GroupIdentity> groups;
-  std::vector<ActivityClass> classes;   // by GPU activity
-  std::vector<DeviceTimeline> devices;  // sorted by device
+  std::vector<Peer> peers;               // of point-to-point communications
+  std::vector<KernelTime> kernel_times;  // compute kernels that take most of the time, by name
+  std::vector<ActivityClass> classes;    // by GPU activity
+  std::vector<DeviceTimeline> devices;   // sorted by device
   std::array<std::int64_t, kEvidenceCount> evidence{};
   Notes notes;  // of matching and windows; the reader's are in `recording`
 };
@@ -126,6 +173,9 @@ struct Job {
   std::int64_t world_size = 0;      // 0 is unknown
   std::vector<std::int64_t> missing_ranks;
   std::string hosts_from;  // how host names were found; empty where they were not
+  Matching matching;
+  Clocks clocks;
+  Waits waits;
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others
   std::vector<std::pair<std::string, std::int64_t>> rank_of_path;  // of every input that was used
