@@ -427,7 +427,7 @@ TEST(SimulateProperties, AHealthyDefaultJobHidesHalfToMostOfItsCommunication) {
 
 // A run on disk, read back by a script that knows only the file format and the definitions.
 void expect_files_agree(const std::string& name, const JobSpec& spec,
-                        const KinetoOptions& options = {}) {
+                        const RecordOptions& options = {}) {
   const std::string folder = testing::TempDir() + "commlens_simulate_" + name;
   std::filesystem::remove_all(folder);
   write_run(spec, folder + "/deep", options);
@@ -448,9 +448,8 @@ TEST(SimulateFiles, AgreeWithTheTruthBesideThem) {
                                      .moe = true});
   expect_files_agree("alone", {.dp = 1, .layers = 1, .steps = 1});
   expect_files_agree("bare", two_replicas());
-  expect_files_agree(
-      "options", {.dp = 2, .layers = 2, .steps = 1},
-      {.sync_records = false, .flows = false, .kernel_seq = true, .host_name = false});
+  expect_files_agree("options", {.dp = 2, .layers = 2, .steps = 1},
+                     {.sync_records = false, .flows = false, .kernel_seq = true, .hosts = false});
 }
 
 TEST(SimulateFiles, RefusesAFolderThatCannotBe) {

@@ -22,7 +22,7 @@ struct Arguments {
   OutputOptions output;
   StudyOptions study;     // analyze, timeline
   simulate::JobSpec job;  // simulate, demo
-  simulate::KinetoOptions kineto;
+  simulate::RecordOptions record;
   std::string shell;  // completions
   std::string help;   // not empty: print this and stop (--help, --version)
 };

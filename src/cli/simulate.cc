@@ -7,7 +7,7 @@ namespace commlens::cli {
 namespace {
 
 int run(const Arguments& arguments) {
-  simulate::write_run(arguments.job, arguments.output.path, arguments.kineto);
+  simulate::write_run(arguments.job, arguments.output.path, arguments.record);
   if (!arguments.output.quiet) {
     const int ranks = arguments.job.world();
     std::fprintf(stderr, "wrote %d rank%s and truth.json; try: commlens analyze %s\n", ranks,

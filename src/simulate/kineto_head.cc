@@ -51,46 +51,47 @@ void write_group(JsonOut& json, const Group& group) {
 }
 
 // A process lists the groups that it is a member of.
-void write_distributed(JsonOut& json, const SimulatedJob& job, int rank) {
-  const Place& place = job.layout.places[static_cast<std::size_t>(rank)];
-  json.key("distributedInfo");
-  json.begin_object();
-  text(json, "backend", "nccl");
-  number(json, "rank", rank);
-  number(json, "world_size", job.spec.world());
+void write_groups(JsonOut& json, const Profile& profile) {
+  const Layout& layout = profile.job().layout;
+  const Place& place = layout.places[static_cast<std::size_t>(profile.rank())];
   number(json, "pg_count",
          std::ranges::count_if(place.group, [](int group) { return group >= 0; }));
   json.key("pg_config");
   json.begin_array();
   for (const int group : place.group) {
-    if (group >= 0) write_group(json, job.layout.groups[static_cast<std::size_t>(group)]);
+    if (group >= 0) write_group(json, layout.groups[static_cast<std::size_t>(group)]);
   }
   json.end_array();
   text(json, "nccl_version", "2.26.2");
+}
+
+// Old PyTorch knew no more than the first three.
+void write_distributed(JsonOut& json, const Profile& profile) {
+  json.key("distributedInfo");
+  json.begin_object();
+  text(json, "backend", "nccl");
+  number(json, "rank", profile.rank());
+  number(json, "world_size", profile.job().spec.world());
+  if (profile.options().metadata) write_groups(json, profile);
   json.end_object();
 }
 
 }  // namespace
 
 // The writer of JSON stays inside the object that the events complete: kineto_writer.cc closes it.
-void write_kineto_head(const SimulatedJob& job, int rank, Sink& sink,
-                       const KinetoOptions& options) {
-  const Place& place = job.layout.places[static_cast<std::size_t>(rank)];
+void write_kineto_head(const Profile& profile, Sink& sink) {
   JsonOut json(sink, 2);
   json.begin_object();
   number(json, "schemaVersion", 1);
   json.key("deviceProperties");
   json.begin_array();
-  // A process sees the GPUs of its host; more than eight are more than hosts have, but every rank
-  // needs its own.
-  for (int id = 0; id < std::min(job.spec.ranks_per_host, std::max(8, place.device + 1)); ++id)
-    write_device(json, id);
+  for (int id = 0; id < profile.devices(); ++id) write_device(json, id);
   json.end_array();
   number(json, "cupti_version", 24);
   number(json, "cuda_runtime_version", 12'060);
   number(json, "cuda_driver_version", 12'060);
-  write_distributed(json, job, rank);
-  if (options.host_name) text(json, "host_name", host_name(place.host));
+  write_distributed(json, profile);
+  if (const std::string host = profile.host(); !host.empty()) text(json, "host_name", host);
   text(json, "displayTimeUnit", "ms");
   number(json, "baseTimeNanoseconds", kBaseNs);
   json.key("traceEvents");

@@ -2,20 +2,14 @@
 #pragma once
 
 #include "simulate/kineto_text.h"
-#include "simulate/kineto_writer.h"
+#include "simulate/profile.h"
 
 namespace commlens::simulate {
 
 // Everything before the events, up to and including the bracket that opens them.
-void write_kineto_head(const SimulatedJob& job, int rank, Sink& sink, const KinetoOptions& options);
+void write_kineto_head(const Profile& profile, Sink& sink);
 
 // A rank's communication as the collective arguments of an event.
-struct CommsRecord {
-  const SimulatedJob& job;
-  const Collective& collective;
-  const Member& member;
-  std::size_t index;  // of the member
-};
 // Those of the kernel.
 void write_kernel_comms(KinetoText& text, const CommsRecord& record, bool with_seq);
 // Those of record_param_comms: also what only the host knows.

@@ -1,15 +1,9 @@
 // The events of one rank, in the order in which Kineto writes them: host ranges, runtime calls, GPU
 // activities.
-//
-// Ids: a host range's External id is its index + 1; a runtime call's correlation is its index +
-// 100000, so that no kernel's External id equals its correlation (readers take that for an old
-// writer's habit).
 #include "simulate/kineto_writer.h"
 
 #include <algorithm>
 #include <charconv>
-#include <map>
-#include <set>
 #include <string>
 
 #include "simulate/kineto_parts.h"
@@ -17,27 +11,6 @@
 
 namespace commlens::simulate {
 namespace {
-
-constexpr std::int64_t kFirstCorrelation = 100'000;
-constexpr std::int64_t kFirstPid = 40'000;
-
-// The process id of rank 0. Another job has others, so that nobody takes two jobs' traces for
-// pieces of one recording.
-std::int64_t first_process(const JobSpec& spec) {
-  std::uint64_t hash = spec.seed;
-  for (const std::int64_t part :
-       {std::int64_t{spec.dp}, std::int64_t{spec.tp}, std::int64_t{spec.pp},
-        std::int64_t{spec.layers}, std::int64_t{spec.steps}, std::int64_t{spec.microbatches},
-        std::int64_t{spec.fsdp ? 1 : 0}, std::int64_t{spec.moe ? 1 : 0}, spec.bucket_bytes,
-        spec.layer_bytes}) {
-    hash = (hash ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
-    hash ^= hash >> 29U;
-  }
-  return kFirstPid + static_cast<std::int64_t>(hash % 400) * 5000;
-}
-
-std::int64_t external_id(int range) { return range + 1; }
-std::int64_t correlation(int call) { return kFirstCorrelation + call; }
 
 std::string decimal(double value) {
   char buffer[40];
@@ -71,36 +44,38 @@ std::string_view range_cat(RangeKind kind) {
 
 class RankWriter {
  public:
-  RankWriter(const SimulatedJob& job, int rank, Sink& sink, const KinetoOptions& options)
-      : job_(job),
-        trace_(job.ranks[static_cast<std::size_t>(rank)]),
-        options_(options),
+  RankWriter(const Profile& profile, Sink& sink)
+      : profile_(profile),
+        trace_(profile.trace()),
+        options_(profile.options()),
         text_(sink),
-        host_{first_process(job.spec) + rank, first_process(job.spec) + rank},
-        device_(job.layout.places[static_cast<std::size_t>(rank)].device) {}
+        host_{profile.process(), profile.process()},
+        device_(profile.device()) {}
 
   void write() {
-    for (std::size_t i = 0; i < trace_.ranges.size(); ++i) write_range(static_cast<int>(i));
-    for (std::size_t i = 0; i < trace_.calls.size(); ++i) write_call(static_cast<int>(i));
-    for (const GpuEvent& event : trace_.gpu) write_activity(event);
-    write_gpu_steps();
+    for (std::size_t i = 0; i < trace_.ranges.size(); ++i) {
+      if (profile_.kept(trace_.ranges[i])) write_range(static_cast<int>(i));
+    }
+    for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
+      if (profile_.kept(trace_.calls[i])) write_call(static_cast<int>(i));
+    }
+    for (std::size_t i = 0; i < trace_.gpu.size(); ++i) {
+      if (profile_.kept_activity(i)) write_activity(trace_.gpu[i]);
+    }
+    for (const GpuStep& step : profile_.gpu_steps())
+      write_gpu_annotation(step.range, step.stream, step.span);
     write_metadata();
     write_span();
   }
 
  private:
-  Ns at(Ns instant) const { return kJobEpochNs - kBaseNs + trace_.clock.at(instant); }
+  Ns at(Ns instant) const { return profile_.at(instant); }
   Lane lane(int stream) const { return {device_, stream}; }
   void begin(std::string_view cat, std::string_view name, Lane where, Ns start, Ns end) {
     text_.begin(cat, name, where, at(start), at(end) - at(start));
   }
-  CommsRecord comms(int collective, int member) const {
-    const Collective& whole = job_.collectives[static_cast<std::size_t>(collective)];
-    const auto index = static_cast<std::size_t>(member);
-    return {job_, whole, whole.members[index], index};
-  }
-  const RuntimeCall& call(int index) const { return trace_.calls[static_cast<std::size_t>(index)]; }
-  const std::string& name(int index) const { return job_.names[static_cast<std::size_t>(index)]; }
+  const RuntimeCall& call(int index) const { return profile_.call(index); }
+  const std::string& name(int index) const { return profile_.name(index); }
 
   void write_range(int index);
   void write_call(int index);
@@ -109,16 +84,14 @@ class RankWriter {
   void write_kernel(const GpuEvent& event);
   void write_copy(const GpuEvent& event);
   void write_link(const GpuEvent& event);
-  void write_gpu_annotation(std::string_view title, int stream, Ns start, Ns end, int range);
-  void write_gpu_steps();
+  void write_gpu_annotation(int range, int stream, Interval span);
   void write_metadata();
   void write_device_metadata(Ns start);
   void write_span();
-  Ns last_instant() const;
 
-  const SimulatedJob& job_;
+  const Profile& profile_;
   const RankTrace& trace_;
-  const KinetoOptions& options_;
+  const RecordOptions& options_;
   KinetoText text_;
   Lane host_;
   int device_;
@@ -127,12 +100,12 @@ class RankWriter {
 void RankWriter::write_range(int index) {
   const HostRange& range = trace_.ranges[static_cast<std::size_t>(index)];
   begin(range_cat(range.kind), name(range.name), host_, range.start, range.end);
-  text_.arg("External id", external_id(index));
+  text_.arg("External id", Profile::external_id(index));
   text_.arg("Record function id", 0);
-  if (range.kind == RangeKind::record_comms)
-    write_host_comms(text_, comms(range.collective, range.member));
+  if (options_.metadata && range.kind == RangeKind::record_comms)
+    write_host_comms(text_, profile_.comms(range.collective, range.member));
   if (range.kind == RangeKind::wait_record)
-    write_wait_comms(text_, comms(range.collective, range.member));
+    write_wait_comms(text_, profile_.comms(range.collective, range.member));
   text_.arg("Ev Idx", index);
   text_.end();
 }
@@ -141,14 +114,14 @@ void RankWriter::write_call(int index) {
   const RuntimeCall& made = call(index);
   const auto [title, cbid] = call_words(made.kind);
   begin("cuda_runtime", title, host_, made.start, made.end);
-  if (made.range >= 0) text_.arg("External id", external_id(made.range));
+  if (made.range >= 0) text_.arg("External id", Profile::external_id(made.range));
   text_.arg("cbid", cbid);
-  text_.arg("correlation", correlation(index));
+  text_.arg("correlation", Profile::correlation(index));
   text_.end();
   if (made.kind == CallKind::stream_wait || made.kind == CallKind::stream_sync)
     return write_sync(index);
   if (options_.flows && made.kind != CallKind::event_record)
-    text_.flow('s', correlation(index), host_, at(made.start));
+    text_.flow('s', Profile::correlation(index), host_, at(made.start));
 }
 
 void RankWriter::write_sync(int index) {
@@ -160,10 +133,10 @@ void RankWriter::write_sync(int index) {
   text_.arg("cuda_sync_kind", kind);
   if (waits) {
     text_.arg("wait_on_stream", call(made.record_call).stream);
-    text_.arg("wait_on_cuda_event_record_corr_id", correlation(made.record_call));
+    text_.arg("wait_on_cuda_event_record_corr_id", Profile::correlation(made.record_call));
   }
   text_.arg("stream", made.stream);
-  text_.arg("correlation", correlation(index));
+  text_.arg("correlation", Profile::correlation(index));
   text_.arg("device", device_);
   text_.arg("context", 1);
   text_.end();
@@ -171,12 +144,12 @@ void RankWriter::write_sync(int index) {
 
 void RankWriter::write_link(const GpuEvent& event) {
   if (const int range = call(event.call).range; range >= 0)
-    text_.arg("External id", external_id(range));
+    text_.arg("External id", Profile::external_id(range));
   if (event.kernel != nullptr) text_.arg("queued", 0);
   text_.arg("device", device_);
   text_.arg("context", 1);
   text_.arg("stream", event.stream);
-  text_.arg("correlation", correlation(event.call));
+  text_.arg("correlation", Profile::correlation(event.call));
 }
 
 void RankWriter::write_kernel(const GpuEvent& event) {
@@ -193,9 +166,8 @@ void RankWriter::write_kernel(const GpuEvent& event) {
   text_.raw_arg("block", dimensions(kernel.block));
   text_.arg("est. achieved occupancy %",
             std::min<std::int64_t>(100, static_cast<std::int64_t>(warps * 100 / 64)));
-  if (event.collective >= 0) {
-    write_kernel_comms(text_, comms(event.collective, event.member), options_.kernel_seq);
-  }
+  if (options_.metadata && event.collective >= 0)
+    write_kernel_comms(text_, profile_.comms(event.collective, event.member), options_.kernel_seq);
   text_.end();
 }
 
@@ -213,10 +185,10 @@ void RankWriter::write_copy(const GpuEvent& event) {
 }
 
 // Kineto widens these by a nanosecond on both sides, so that the kernels lie inside.
-void RankWriter::write_gpu_annotation(std::string_view title, int stream, Ns start, Ns end,
-                                      int range) {
-  text_.begin("gpu_user_annotation", title, lane(stream), at(start) - 1, at(end) - at(start) + 2);
-  text_.arg("External id", external_id(range));
+void RankWriter::write_gpu_annotation(int range, int stream, Interval span) {
+  const std::string& title = name(trace_.ranges[static_cast<std::size_t>(range)].name);
+  text_.begin("gpu_user_annotation", title, lane(stream), span.start - 1, span.length() + 2);
+  text_.arg("External id", Profile::external_id(range));
   text_.end();
 }
 
@@ -226,33 +198,12 @@ void RankWriter::write_activity(const GpuEvent& event) {
   } else {
     write_copy(event);
   }
-  if (options_.flows) text_.flow('f', correlation(event.call), lane(event.stream), at(event.start));
+  if (options_.flows && options_.launches)
+    text_.flow('f', Profile::correlation(event.call), lane(event.stream), at(event.start));
   if (event.collective < 0) return;
   // The annotation is the range that opens inside record_param_comms, so the next one.
-  const int annotation = call(event.call).range + 1;
-  write_gpu_annotation(name(trace_.ranges[static_cast<std::size_t>(annotation)].name), event.stream,
-                       event.start, event.end, annotation);
-}
-
-// A step's copy on each stream: from the first start to the last end of what was launched in it.
-void RankWriter::write_gpu_steps() {
-  std::map<std::pair<int, int>, std::pair<Ns, Ns>> spans;  // by step, stream
-  for (const GpuEvent& event : trace_.gpu) {
-    if (event.step < 0) continue;
-    const auto [found, fresh] =
-        spans.try_emplace({event.step, event.stream}, event.start, event.end);
-    found->second.first = std::min(found->second.first, event.start);
-    found->second.second = std::max(found->second.second, event.end);
-  }
-  std::vector<int> ranges;  // of the steps
-  for (std::size_t i = 0; i < trace_.ranges.size(); ++i) {
-    if (trace_.ranges[i].kind == RangeKind::step) ranges.push_back(static_cast<int>(i));
-  }
-  for (const auto& [key, span] : spans) {
-    const int range = ranges[static_cast<std::size_t>(key.first)];
-    write_gpu_annotation(name(trace_.ranges[static_cast<std::size_t>(range)].name), key.second,
-                         span.first, span.second, range);
-  }
+  write_gpu_annotation(call(event.call).range + 1, event.stream,
+                       profile_.own(event.start, event.end));
 }
 
 void RankWriter::write_device_metadata(Ns start) {
@@ -260,9 +211,7 @@ void RankWriter::write_device_metadata(Ns start) {
   text_.metadata("process_name", device, start, "name", "python3");
   text_.metadata("process_labels", device, start, "labels", "GPU " + std::to_string(device_));
   text_.metadata("process_sort_index", device, start, "sort_index", 5'000'000 + device_);
-  std::set<int> streams;
-  for (const GpuEvent& event : trace_.gpu) streams.insert(event.stream);
-  for (const int stream : streams) {
+  for (const int stream : profile_.streams()) {
     text_.metadata("thread_name", lane(stream), start, "name",
                    "stream " + std::to_string(stream) + " ");
     text_.metadata("thread_sort_index", lane(stream), start, "sort_index", stream);
@@ -270,7 +219,7 @@ void RankWriter::write_device_metadata(Ns start) {
 }
 
 void RankWriter::write_metadata() {
-  const Ns start = at(0);
+  const Ns start = profile_.span().start;
   text_.metadata("process_name", {host_.pid, 0}, start, "name", "python3");
   text_.metadata("process_labels", {host_.pid, 0}, start, "labels", "CPU");
   text_.metadata("process_sort_index", {host_.pid, 0}, start, "sort_index", host_.pid);
@@ -280,16 +229,8 @@ void RankWriter::write_metadata() {
   write_device_metadata(start);
 }
 
-Ns RankWriter::last_instant() const {
-  Ns last = 0;
-  for (const GpuEvent& event : trace_.gpu) last = std::max(last, event.end);
-  for (const Step& step : trace_.steps) last = std::max(last, step.end);
-  return last;
-}
-
 void RankWriter::write_span() {
-  const Ns start = at(0);
-  const Ns end = at(last_instant());
+  const auto [start, end] = profile_.span();
   text_.other(R"x("ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans",)x"
               R"x( "tid": "PyTorch Profiler", "args": {"Op count": 0})x",
               start, end - start);
@@ -302,11 +243,10 @@ void RankWriter::write_span() {
 
 }  // namespace
 
-std::string host_name(int host) { return "node-" + std::to_string(host); }
-
-void write_kineto(const SimulatedJob& job, int rank, Sink& sink, const KinetoOptions& options) {
-  write_kineto_head(job, rank, sink, options);
-  RankWriter(job, rank, sink, options).write();
+void write_kineto(const SimulatedJob& job, int rank, Sink& sink, const RecordOptions& options) {
+  const Profile profile(job, rank, options);
+  write_kineto_head(profile, sink);
+  RankWriter(profile, sink).write();
   sink.append("\n  ],\n  \"traceName\": \"rank-" + std::to_string(rank) + ".json\"\n}\n");
 }
 

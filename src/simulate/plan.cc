@@ -8,16 +8,12 @@ namespace {
 
 constexpr std::uint64_t kTransferTimes = 4;  // purpose of the random stream
 
-void set_transfers(Plan& plan) {
-  const std::int64_t noise_ppm = to_ppm(plan.spec.noise);
-  for (std::size_t i = 0; i < plan.collectives.size(); ++i) {
-    Collective& collective = plan.collectives[i];
-    const Ns ideal = ideal_transfer(plan.spec, plan.layout, collective);
-    collective.transfer = Prng(plan.spec.seed, kTransferTimes, i).jitter(ideal, noise_ppm);
-  }
-}
-
 }  // namespace
+
+Ns noisy_transfer(const Plan& plan, std::size_t collective) {
+  const Ns ideal = ideal_transfer(plan.spec, plan.layout, plan.collectives[collective]);
+  return Prng(plan.spec.seed, kTransferTimes, collective).jitter(ideal, to_ppm(plan.spec.noise));
+}
 
 Plan make_plan(const JobSpec& spec) {
   spec.validate();
@@ -25,7 +21,8 @@ Plan make_plan(const JobSpec& spec) {
   plan.programs.resize(static_cast<std::size_t>(spec.world()));
   SharedParts shared(plan);
   for (int rank = 0; rank < spec.world(); ++rank) write_schedule(plan, shared, rank);
-  set_transfers(plan);
+  for (std::size_t i = 0; i < plan.collectives.size(); ++i)
+    plan.collectives[i].transfer = noisy_transfer(plan, i);
   return plan;
 }
 

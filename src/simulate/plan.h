@@ -96,4 +96,7 @@ Plan make_plan(const JobSpec& spec);
 // How long the transfer of a communication takes on its links, without noise: see docs/simulate.md.
 Ns ideal_transfer(const JobSpec& spec, const Layout& layout, const Collective& collective);
 
+// The same with the noise that this communication of the plan has.
+Ns noisy_transfer(const Plan& plan, std::size_t collective);
+
 }  // namespace commlens::simulate

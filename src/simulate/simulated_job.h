@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,12 @@ struct RankTrace {
   std::vector<RuntimeCall> calls{};
   std::vector<HostRange> ranges{};  // in order of start
   std::vector<Step> steps{};
+
+  // What of it was recorded.
+  bool missing = false;                       // nothing: the rank has no trace
+  Ns opens = std::numeric_limits<Ns>::min();  // only what begins at this instant or later
+  std::vector<bool> lost{};                   // by GPU event: it is not; empty: none is
+  bool is_lost(std::size_t index) const { return !lost.empty() && lost[index]; }
 };
 
 // When a member was in a communication.

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/json_out.h"
-#include "simulate/kineto_writer.h"
+#include "simulate/profile.h"
 #include "simulate/truth.h"
 
 namespace commlens::simulate {

@@ -42,7 +42,7 @@ void make_folder(const std::string& folder, int world) {
 
 }  // namespace
 
-void write_run(const JobSpec& spec, const std::string& folder, const KinetoOptions& options) {
+void write_run(const JobSpec& spec, const std::string& folder, const RecordOptions& options) {
   spec.validate();
   make_folder(folder, spec.world());
   const SimulatedJob job = simulate(spec);

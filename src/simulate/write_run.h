@@ -12,6 +12,6 @@ namespace commlens::simulate {
 // and `truth.json`. An earlier run's files are replaced; a folder with ranks that this job has not
 // is refused, as readers would take them for part of it. Throws Error(usage) for that, for an
 // impossible spec and for a folder that cannot be made, before any work.
-void write_run(const JobSpec& spec, const std::string& folder, const KinetoOptions& options = {});
+void write_run(const JobSpec& spec, const std::string& folder, const RecordOptions& options = {});
 
 }  // namespace commlens::simulate
