@@ -1,0 +1,101 @@
+#include "match/common_op.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+
+namespace commlens {
+namespace {
+
+// How many operations are looked at, backwards, for one that both took part in: events get lost,
+// but not that many in a row.
+constexpr int kFurthestBack = 16;
+
+std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32U | b; }
+
+// The part of a rank, by its row; null where it has none. Parts stand by rank, except a pair's.
+const Part* part_of(const Matching& matching, const MatchedOp& op, std::uint32_t rank) {
+  const Part* const first = matching.parts.data() + op.first;
+  const Part* const last = first + op.count;
+  const Part* const found =
+      op.pair ? std::find_if(first, last, [rank](const Part& part) { return part.rank == rank; })
+              : std::lower_bound(first, last, rank, [](const Part& part, std::uint32_t row) {
+                  return part.rank < row;
+                });
+  return found != last && found->rank == rank ? found : nullptr;
+}
+
+bool synchronises_everyone(Op op) {
+  return op == Op::all_reduce || op == Op::all_gather || op == Op::reduce_scatter ||
+         op == Op::all_to_all || op == Op::barrier;
+}
+
+}  // namespace
+
+CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
+  const Matching& matching = job.matching;
+  for (std::uint32_t row = 0; row < matching.ops.size(); ++row) {
+    const MatchedOp& op = matching.ops[row];
+    if (!op.agreed) continue;
+    for (std::uint32_t i = 0; i < op.count; ++i) {
+      const Part& part = matching.parts[op.first + i];
+      List& attended = lists_[key_of(part.rank, static_cast<std::uint32_t>(op.group))];
+      if (attended.empty()) groups_[part.rank].push_back(op.group);
+      attended.push_back({row, part, comm_of(job, part).time.end});
+    }
+  }
+  for (auto& groups : groups_) std::sort(groups.begin(), groups.end());
+}
+
+const CommonOps::List* CommonOps::list(std::uint32_t rank, std::int32_t group) const {
+  const auto found = lists_.find(key_of(rank, static_cast<std::uint32_t>(group)));
+  return found == lists_.end() ? nullptr : &found->second;
+}
+
+const std::vector<std::int32_t>& CommonOps::common_groups(std::uint32_t a, std::uint32_t b) {
+  const auto [found, inserted] = common_.try_emplace(key_of(std::min(a, b), std::max(a, b)));
+  if (inserted) {
+    std::set_intersection(groups_[a].begin(), groups_[a].end(), groups_[b].begin(),
+                          groups_[b].end(), std::back_inserter(found->second));
+  }
+  return found->second;
+}
+
+bool CommonOps::together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const {
+  if (synchronises_everyone(op.op)) return true;
+  const Ns end_a = job_.clocks.common(a.rank, comm_of(job_, a).time.end);
+  const Ns end_b = job_.clocks.common(b.rank, comm_of(job_, b).time.end);
+  return std::abs(end_a - end_b) <= tolerance;
+}
+
+std::optional<CommonOps::Found> CommonOps::before_in(std::int32_t group, const Part& a,
+                                                     const Part& b, Ns tolerance) const {
+  const List* const of_a = list(a.rank, group);
+  if (of_a == nullptr || list(b.rank, group) == nullptr) return std::nullopt;
+  const Ns enters_a = comm_of(job_, a).time.start;
+  const Ns enters_b = comm_of(job_, b).time.start;
+  auto at = std::partition_point(of_a->begin(), of_a->end(),
+                                 [&](const Attended& row) { return row.end <= enters_a; });
+  for (int looked = 0; at != of_a->begin() && looked < kFurthestBack; ++looked) {
+    const Attended& candidate = *--at;
+    const MatchedOp& op = job_.matching.ops[candidate.op];
+    const Part* const part_b = part_of(job_.matching, op, b.rank);
+    if (part_b == nullptr) continue;
+    if (candidate.part.device != a.device || part_b->device != b.device) continue;
+    if (comm_of(job_, *part_b).time.end > enters_b) continue;
+    if (together(op, candidate.part, *part_b, tolerance)) return Found{candidate.part, *part_b};
+  }
+  return std::nullopt;
+}
+
+std::optional<CommonOps::Found> CommonOps::before(const Part& a, const Part& b, Ns tolerance) {
+  std::optional<Found> last;
+  for (const std::int32_t group : common_groups(a.rank, b.rank)) {
+    const auto found = before_in(group, a, b, tolerance);
+    if (!found) continue;
+    if (!last || comm_of(job_, found->a).time.end > comm_of(job_, last->a).time.end) last = found;
+  }
+  return last;
+}
+
+}  // namespace commlens

@@ -1,0 +1,45 @@
+// The last operation that two ranks left before one kept the other waiting.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "match/comm_numbers.h"
+
+namespace commlens {
+
+class CommonOps {
+ public:
+  explicit CommonOps(const Job& job);
+
+  struct Found {
+    Part a, b;  // their parts in it
+  };
+  // Of operations that both ranks left before they entered `a` and `b`, the last. One that did not
+  // let both go at about the same time says nothing about who was late afterwards; `tolerance` is
+  // how far their ends may lie apart. Nothing where there is none.
+  std::optional<Found> before(const Part& a, const Part& b, Ns tolerance);
+
+ private:
+  struct Attended {
+    std::uint32_t op = 0;  // row of Matching::ops
+    Part part;
+    Ns end = 0;
+  };
+  using List = std::vector<Attended>;  // of one rank in one group, in the group's order
+
+  const std::vector<std::int32_t>& common_groups(std::uint32_t a, std::uint32_t b);
+  const List* list(std::uint32_t rank, std::int32_t group) const;
+  std::optional<Found> before_in(std::int32_t group, const Part& a, const Part& b,
+                                 Ns tolerance) const;
+  bool together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const;
+
+  const Job& job_;
+  std::vector<std::vector<std::int32_t>> groups_;  // by rank, sorted
+  std::unordered_map<std::uint64_t, List> lists_;  // by rank and group
+  std::unordered_map<std::uint64_t, std::vector<std::int32_t>> common_;
+};
+
+}  // namespace commlens

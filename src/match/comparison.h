@@ -1,0 +1,52 @@
+// Why one rank was later than another: what it did more of since both last left an operation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "match/common_op.h"
+#include "match/stretch.h"
+
+namespace commlens {
+
+// What the late rank has more of than the one that waited; only what is more counts.
+struct Excess {
+  Ns compute = 0;
+  Ns host = 0;              // idle with nothing queued, and copies
+  Ns waiting = 0;           // exposed waiting of its own
+  Ns transfer = 0;          // exposed transfer
+  Ns unknown = 0;           // what stands in no class
+  bool unequal = false;     // it had more bytes to exchange, and computes on them
+  std::uint32_t since = 0;  // row of the late rank's communication that the stretch follows
+  Ns sum() const { return compute + host + waiting + transfer + unknown; }
+  std::vector<Ns> weights() const { return {compute, host, waiting, transfer, unknown}; }
+};
+
+class Comparison {
+ public:
+  // `waits` must hold every communication's wait, and both must outlive this.
+  Comparison(const Job& job, const Waits& waits) : job_(job), waits_(waits), common_(job) {}
+
+  // Nothing where the two have no earlier operation in common.
+  std::optional<Excess> compare(const Part& late, const Part& waiter);
+  // The late rank's communications in the stretch before `part`.
+  std::vector<StretchPart> parts(std::uint32_t since, const Part& part) {
+    return stretches(part).parts(since, part.op);
+  }
+
+ private:
+  bool had_more_bytes(const CommonOps::Found& since, const Part& late, const Part& waiter);
+  std::int64_t exchanged_bytes(std::uint32_t since, const Part& part);
+  const StretchIndex& stretches(const Part& part);
+
+  const Job& job_;
+  const Waits& waits_;
+  CommonOps common_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<StretchIndex>> stretches_;
+};
+
+}  // namespace commlens

@@ -1,0 +1,264 @@
+// Problem: a table of waits is no answer. Method: for each rank (or all ranks of a host, or each
+// link) and each cause, the waiting that came from it, step by step, is judged (match/suspicion),
+// and the rank's own time has to show the cause: compute longer than that of ranks with the same
+// work, idle with nothing queued, more bytes. When it is wrong: two ranks of a job of two differ by
+// less than noise; a pipeline of single ranks has no peers, and only the pace of equal kernels
+// tells.
+#include "match/stragglers.h"
+
+#include <algorithm>
+#include <set>
+
+#include "match/kernel_pace.h"
+#include "match/peers.h"
+#include "match/slow_links.h"
+#include "match/step_table.h"
+#include "match/straggler_words.h"
+#include "match/suspicion.h"
+
+namespace commlens {
+namespace {
+
+using Rows = std::vector<std::uint32_t>;
+
+// The same kernels take this much longer: a slow GPU, not noise.
+constexpr double kSlowPace = 1.03;
+// A rank exchanged this much more than its peers: unequal work.
+constexpr double kMoreBytes = 1.08;
+// Own time beyond the peers' that counts as a sign of the cause, of the step.
+constexpr double kLeastExtra = 0.003;
+
+class StragglerFinder {
+ public:
+  explicit StragglerFinder(const Job& job)
+      : job_(job), table_(job), peers_(job), paces_(kernel_paces(job)) {}
+  Stragglers run();
+
+ private:
+  void suspect_ranks(Cause cause);
+  void suspect_hosts(Cause cause);
+  void suspect_links();
+  Suspicion of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const;
+  Suspicion of_groups(const std::set<std::int32_t>& groups) const;
+  bool shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
+             Ns originated) const;
+  Ns own_time(std::uint32_t rank, Cause cause, std::size_t step) const;
+  Ns usual(const Rows& rows, Cause cause, std::size_t step) const;
+  Rows like(std::uint32_t rank) const;
+  Straggler row(const Verdict& verdict, Cause cause) const;
+  RankEvidence evidence(std::uint32_t rank, Cause cause, const Rows& peers,
+                        const Verdict& verdict) const;
+  void add(Straggler straggler) { found_.rows.push_back(std::move(straggler)); }
+
+  const Job& job_;
+  StepTable table_;
+  Peers peers_;
+  std::vector<std::optional<double>> paces_;
+  std::set<std::pair<std::uint32_t, Cause>> named_;  // as part of a host
+  Stragglers found_;
+};
+
+// Ranks to compare with: its peers, else all others.
+Rows StragglerFinder::like(std::uint32_t rank) const {
+  if (!peers_.of(rank).empty()) return peers_.of(rank);
+  Rows others;
+  std::copy_if(table_.ranks().begin(), table_.ranks().end(), std::back_inserter(others),
+               [rank](std::uint32_t other) { return other != rank; });
+  return others;
+}
+
+Ns StragglerFinder::own_time(std::uint32_t rank, Cause cause, std::size_t step) const {
+  const RankStep& cell = table_.at(rank, step);
+  if (cause == Cause::imbalance) return cell.bytes;
+  return cause == Cause::host ? cell.host : cell.compute;
+}
+
+// What comes from the median of these ranks in a step.
+Ns StragglerFinder::usual(const Rows& rows, Cause cause, std::size_t step) const {
+  std::vector<Ns> values;
+  for (const std::uint32_t rank : rows)
+    values.push_back(table_.at(rank, step).originated[static_cast<std::size_t>(cause)].exposed);
+  return median_of(std::move(values));
+}
+
+// Whether the rank's own time has the cause in it. Nobody waits longer for it than it is late, so
+// its extra time is at least its share of what it caused.
+bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
+                            Ns originated) const {
+  const bool comparable = !peers_.of(rank).empty() || cause != Cause::compute;
+  if (!comparable) return paces_[rank] && *paces_[rank] >= kSlowPace;
+  std::vector<Ns> theirs;
+  for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
+  const Ns usual = median_of(std::move(theirs));
+  const Ns own = own_time(rank, cause, step);
+  if (cause == Cause::imbalance)
+    return static_cast<double>(own) >= kMoreBytes * static_cast<double>(usual);
+  const auto waiters = static_cast<Ns>(std::max<std::size_t>(1, table_.ranks().size() - 1));
+  const Ns window = table_.at(rank, step).window;
+  return own - usual >= originated / waiters / 2 &&
+         static_cast<double>(own - usual) >= kLeastExtra * static_cast<double>(window);
+}
+
+Suspicion StragglerFinder::of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const {
+  Suspicion suspicion;
+  for (std::size_t step = 0; step < table_.steps().size(); ++step) {
+    const WaitSums& sums = table_.at(rank, step).originated[static_cast<std::size_t>(cause)];
+    suspicion.originated.push_back(sums);
+    suspicion.usual.push_back(usual(peers, cause, step));
+    suspicion.seen.push_back(sums.exposed > 0 && shows(rank, cause, peers, step, sums.exposed));
+  }
+  return suspicion;
+}
+
+Straggler StragglerFinder::row(const Verdict& verdict, Cause cause) const {
+  Straggler straggler;
+  straggler.cause = cause;
+  straggler.originated = verdict.originated;
+  straggler.share = verdict.share;
+  straggler.recurrence = verdict.recurrence;
+  straggler.burst = verdict.burst;
+  straggler.confidence = verdict.confidence;
+  for (const std::size_t step : verdict.steps) {
+    if (table_.steps()[step] != kUnknown) straggler.steps.push_back(table_.steps()[step]);
+  }
+  straggler.per_step = verdict.originated / static_cast<Ns>(table_.steps().size()) /
+                       static_cast<Ns>(std::max<std::size_t>(1, table_.ranks().size()));
+  return straggler;
+}
+
+RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Rows& peers,
+                                       const Verdict& verdict) const {
+  RankEvidence evidence{.cause = cause,
+                        .own = 0,
+                        .usual = 0,
+                        .pace = paces_[rank],
+                        .has_peers = !peers_.of(rank).empty(),
+                        .peers = peers_.group_of(rank)};
+  for (const std::size_t step : verdict.steps) {
+    evidence.own += own_time(rank, cause, step);
+    std::vector<Ns> theirs;
+    for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
+    evidence.usual += median_of(std::move(theirs));
+  }
+  const auto steps = static_cast<Ns>(std::max<std::size_t>(1, verdict.steps.size()));
+  evidence.own /= steps;
+  evidence.usual /= steps;
+  return evidence;
+}
+
+void StragglerFinder::suspect_ranks(Cause cause) {
+  for (const std::uint32_t rank : table_.ranks()) {
+    if (named_.contains({rank, cause})) continue;
+    const Rows peers = like(rank);
+    const auto verdict = judge(of_rank(rank, cause, peers), table_);
+    if (!verdict) continue;
+    Straggler straggler = row(*verdict, cause);
+    straggler.rank = job_.ranks[rank].rank;
+    straggler.evidence =
+        describe(straggler, evidence(rank, cause, peers, *verdict), table_.steps().size());
+    add(std::move(straggler));
+  }
+}
+
+// A host all of whose ranks share the cause, against the ranks of the other hosts.
+void StragglerFinder::suspect_hosts(Cause cause) {
+  std::map<std::string, Rows> hosts;
+  for (const std::uint32_t rank : table_.ranks()) hosts[job_.ranks[rank].host].push_back(rank);
+  if (hosts.size() < 2 || hosts.contains("")) return;
+  for (const auto& [host, rows] : hosts) {
+    if (rows.size() < 2) continue;
+    Suspicion sum;
+    sum.originated.resize(table_.steps().size());
+    sum.usual.resize(table_.steps().size(), 0);
+    sum.seen.resize(table_.steps().size(), true);
+    for (const std::uint32_t rank : rows) {
+      Rows outside = like(rank);
+      std::erase_if(outside, [&](std::uint32_t other) { return job_.ranks[other].host == host; });
+      if (outside.empty()) {
+        sum.seen.assign(sum.seen.size(), false);
+        break;
+      }
+      const Suspicion one = of_rank(rank, cause, outside);
+      for (std::size_t step = 0; step < one.seen.size(); ++step) {
+        sum.originated[step] += one.originated[step];
+        sum.usual[step] += one.usual[step];
+        sum.seen[step] = sum.seen[step] && one.seen[step];
+      }
+    }
+    const auto verdict = judge(sum, table_);
+    if (!verdict) continue;
+    Straggler straggler = row(*verdict, cause);
+    straggler.host = host;
+    straggler.evidence = describe_host(straggler, rows.size(), table_.steps().size());
+    for (const std::uint32_t rank : rows) named_.insert({rank, cause});
+    add(std::move(straggler));
+  }
+}
+
+Suspicion StragglerFinder::of_groups(const std::set<std::int32_t>& groups) const {
+  Suspicion suspicion;
+  suspicion.originated.resize(table_.steps().size());
+  suspicion.usual.resize(table_.steps().size(), 0);
+  suspicion.seen.resize(table_.steps().size(), true);
+  for (const auto& [origin, sums] : job_.waits.origins) {
+    if (origin.cause != Cause::link || !groups.contains(origin.group)) continue;
+    const auto step = table_.steps().front() == kUnknown ? std::optional<std::size_t>(0)
+                                                         : table_.position(origin.step);
+    if (step) suspicion.originated[*step] += sums;
+  }
+  return suspicion;
+}
+
+void StragglerFinder::suspect_links() {
+  const std::vector<LinkGroup> links = link_groups(job_);
+  const std::optional<std::int64_t> adapter = slow_rank(links);
+  std::set<std::int32_t> of_adapter;
+  double pace = 1;
+  for (const LinkGroup& link : links) {
+    if (!link.comparable || link.pace < commlens::kSlowPace) continue;
+    if (adapter) {
+      of_adapter.insert(link.groups.begin(), link.groups.end());
+      pace = std::max(pace, link.pace);
+      continue;
+    }
+    const auto verdict = judge(of_groups({link.groups.begin(), link.groups.end()}), table_);
+    if (!verdict) continue;
+    Straggler straggler = row(*verdict, Cause::link);
+    if (link.ranks.size() == 2) {
+      straggler.link = link.ranks;
+      straggler.evidence = describe_link(straggler, link.pace, table_.steps().size());
+      add(std::move(straggler));
+    } else {
+      found_.remarks.push_back(describe_group(straggler, link));
+    }
+  }
+  if (!adapter) return;
+  const auto verdict = judge(of_groups(of_adapter), table_);
+  if (!verdict) return;
+  Straggler straggler = row(*verdict, Cause::link);
+  straggler.rank = adapter;
+  straggler.evidence = describe_link(straggler, pace, table_.steps().size());
+  add(std::move(straggler));
+}
+
+Stragglers StragglerFinder::run() {
+  if (!job_.waits.known || table_.ranks().size() < 2 || table_.gpu_time() <= 0) return {};
+  found_.known = true;
+  if (table_.steps().front() != kUnknown) found_.steps = table_.steps();
+  found_.left_out = table_.left_out();
+  for (const Cause cause : {Cause::compute, Cause::host, Cause::imbalance}) {
+    suspect_hosts(cause);
+    suspect_ranks(cause);
+  }
+  suspect_links();
+  std::stable_sort(
+      found_.rows.begin(), found_.rows.end(),
+      [](const Straggler& a, const Straggler& b) { return a.originated > b.originated; });
+  return std::move(found_);
+}
+
+}  // namespace
+
+Stragglers find_stragglers(const Job& job) { return StragglerFinder(job).run(); }
+
+}  // namespace commlens

@@ -1,0 +1,106 @@
+// Problem: to say why a rank was late, its time since the last common operation is needed by class,
+// for millions of pairs of operations. Method: compute, copies and idle time come as differences of
+// the running sums that each communication carries (match/own_time); what is left of the stretch is
+// exposed communication, and that is split in the proportion of its communications' waiting and
+// transfer:
+//
+//   leaves A                                     enters B
+//     |== compute ==|-- C waits --|-- C moves --|== compute ==|  idle  |
+//
+// When it is wrong: where several communications are exposed at once, one waiting and one moving
+// data, each gets its proportion of that time, not its own instants.
+#include "match/stretch.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/shares.h"
+
+namespace commlens {
+
+StretchIndex::StretchIndex(const DeviceTimeline& device, const std::vector<Wait>& waits)
+    : device_(device), waits_(waits) {
+  latest_end_.reserve(device.comm.size());
+  Ns latest = std::numeric_limits<Ns>::min();
+  for (const CommOp& op : device.comm)
+    latest_end_.push_back(latest = std::max(latest, op.time.end));
+  Ns covered = 0;
+  covered_.reserve(device.compute_under_comm.parts().size());
+  for (const Interval part : device.compute_under_comm.parts()) {
+    covered_.push_back(covered);
+    covered += part.length();
+  }
+}
+
+Ns StretchIndex::exposed(Interval part) const {
+  if (part.end <= part.start) return 0;
+  const auto compute = device_.compute_under_comm.parts();
+  const auto before = [&](Ns at) {
+    const auto behind = std::partition_point(compute.begin(), compute.end(),
+                                             [at](Interval piece) { return piece.start < at; });
+    if (behind == compute.begin()) return Ns{0};
+    const auto last = behind - compute.begin() - 1;
+    const Interval& piece = compute[static_cast<std::size_t>(last)];
+    return covered_[static_cast<std::size_t>(last)] + std::min(at, piece.end) - piece.start;
+  };
+  return part.length() - (before(part.end) - before(part.start));
+}
+
+StretchPart StretchIndex::part_of(std::uint32_t op, Interval stretch) const {
+  const Interval time = device_.comm[op].time;
+  const Wait& wait = waits_[op];
+  StretchPart part{.op = op, .waiting = 0, .transfer = 0, .unknown = 0};
+  if (!wait.known) {
+    part.unknown = exposed(clip(time, stretch));
+    return part;
+  }
+  // A sender that its receiver may have held up: waiting or not, nobody knows.
+  const Ns held = std::max(wait.wait, wait.doubtful);
+  const Ns together = time.start + wait.wait;
+  const Ns moving = time.start + held;
+  part.waiting = exposed(clip({time.start, together}, stretch));
+  part.unknown = exposed(clip({together, moving}, stretch));
+  part.transfer = exposed(clip({moving, time.end}, stretch));
+  return part;
+}
+
+// Backwards from `to`: until nothing before can reach into the stretch.
+template <class Visit>
+void StretchIndex::visit(std::uint32_t from, std::uint32_t to, Visit visit) const {
+  const Interval stretch{device_.comm[from].time.end, device_.comm[to].time.start};
+  for (std::uint32_t op = to; op-- > 0 && latest_end_[op] > stretch.start;) {
+    if (op == from || device_.comm[op].time.end <= stretch.start) continue;
+    visit(part_of(op, stretch));
+  }
+}
+
+std::vector<StretchPart> StretchIndex::parts(std::uint32_t from, std::uint32_t to) const {
+  std::vector<StretchPart> found;
+  visit(from, to, [&found](const StretchPart& part) { found.push_back(part); });
+  return found;
+}
+
+Stretch StretchIndex::between(std::uint32_t from, std::uint32_t to) const {
+  const OwnTime& left = device_.own_at_end[from];
+  const OwnTime& entered = device_.own_at_start[to];
+  Stretch stretch{.length = device_.comm[to].time.start - device_.comm[from].time.end,
+                  .compute = entered.compute - left.compute,
+                  .memory = entered.memory - left.memory,
+                  .host = entered.host - left.host,
+                  .gaps = entered.gaps - left.gaps};
+  StretchPart sums;
+  visit(from, to, [&sums](const StretchPart& part) {
+    sums.waiting += part.waiting;
+    sums.transfer += part.transfer;
+    sums.unknown += part.unknown;
+  });
+  const Ns communication = std::max<Ns>(
+      0, stretch.length - stretch.compute - stretch.memory - stretch.host - stretch.gaps);
+  const auto split = split_by_weight(communication, {sums.waiting, sums.transfer, sums.unknown});
+  stretch.waiting = split[0];
+  stretch.transfer = split[1];
+  stretch.unknown = split[2];
+  return stretch;
+}
+
+}  // namespace commlens

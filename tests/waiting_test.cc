@@ -1,0 +1,284 @@
+// Waits, blame and origin against values computed by hand, and their sums over random jobs.
+#include "match/waiting.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "small_job.h"
+
+namespace commlens {
+namespace {
+
+using notation::SmallJob;
+
+Ns waited(const Waits& waits, std::size_t rank) { return waits.by_rank[rank].waited; }
+Ns originated(const Waits& waits, std::size_t rank) { return waits.by_rank[rank].originated; }
+Ns blamed(const Waits& waits, std::uint32_t waiter, std::uint32_t culprit) {
+  const auto found = waits.blame.find({waiter, culprit});
+  return found == waits.blame.end() ? 0 : found->second;
+}
+
+void expect_sums(const Waits& waits) {
+  Ns waiting = 0;
+  Ns caused = 0;
+  Ns origins = 0;
+  Ns charged = 0;
+  for (const RankWaits& rank : waits.by_rank) {
+    waiting += rank.waited;
+    caused += rank.caused;
+    origins += rank.originated;
+    EXPECT_LE(rank.exposed_waited, rank.waited);
+  }
+  for (const auto& [who, time] : waits.blame) charged += time;
+  EXPECT_EQ(waiting, waits.total);
+  EXPECT_EQ(caused, waits.total);
+  EXPECT_EQ(charged, waits.total);
+  EXPECT_EQ(origins + waits.unattributed, waits.total);
+  EXPECT_LE(waits.undecidable, waits.total);
+  WaitSums sums = waits.unattributed_sums;
+  for (const auto& [origin, part] : waits.origins) {
+    sums += part;
+    EXPECT_LE(part.certain, part.likely);
+    EXPECT_LE(part.likely, part.exposed);
+  }
+  EXPECT_EQ(sums.total, waits.total);
+}
+
+// methods.md, worked case 4.
+TEST(Waits, LastOfFourCarriesTheBlame) {
+  SmallJob job(4);
+  job.together(Op::all_reduce, {0, 1, 2, 3}, {{0, 12}, {1, 12}, {2, 12}, {10, 12}});
+  const Waits waits = find_waits(job.done());
+  ASSERT_TRUE(waits.known);
+  EXPECT_EQ(waited(waits, 0), 10);
+  EXPECT_EQ(waited(waits, 1), 9);
+  EXPECT_EQ(waited(waits, 2), 8);
+  EXPECT_EQ(waited(waits, 3), 0);
+  EXPECT_EQ(waits.total, 27);
+  EXPECT_EQ(waits.undecidable, 0);
+  EXPECT_EQ(waits.by_rank[3].caused, 27);
+  // Nothing came before: nobody can say why rank 3 was late.
+  EXPECT_EQ(waits.unattributed, 27);
+  expect_sums(waits);
+}
+
+// Case 7: a delay that is handed on.
+TEST(Waits, HandedOnGoesBackToItsOrigin) {
+  SmallJob job(4);
+  job.together(Op::barrier, {0, 1, 2, 3}, {{0, 1}, {0, 1}, {0, 1}, {0, 1}});
+  for (std::size_t rank = 0; rank < 4; ++rank) job.compute(rank, 1, rank == 1 ? 15 : 11);
+  job.together(Op::all_reduce, {0, 1}, {{11, 17}, {15, 17}});
+  job.together(Op::all_reduce, {2, 3}, {{11, 13}, {11, 13}});
+  job.together(Op::all_reduce, {0, 2}, {{17, 20}, {13, 20}});
+  job.together(Op::all_reduce, {1, 3}, {{17, 20}, {13, 20}});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(blamed(waits, 0, 1), 4);
+  EXPECT_EQ(blamed(waits, 2, 0), 4);
+  EXPECT_EQ(blamed(waits, 3, 1), 4);
+  EXPECT_EQ(waits.total, 12);
+  EXPECT_EQ(waits.by_rank[1].caused, 8);
+  EXPECT_EQ(waits.by_rank[0].caused, 4);
+  EXPECT_EQ(originated(waits, 1), 12);
+  EXPECT_EQ(originated(waits, 0), 0);
+  EXPECT_EQ(waits.unattributed, 0);
+  for (const auto& [origin, sums] : waits.origins) EXPECT_EQ(origin.cause, Cause::compute);
+  expect_sums(waits);
+}
+
+// Case 8: the root's late entry holds the leaves; a late leaf holds nobody.
+TEST(Waits, BroadcastNeedsItsRootOnly) {
+  SmallJob job(3);
+  job.together(Op::broadcast, {0, 1, 2}, {{5, 8}, {0, 8}, {9, 11}}, 0);
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waited(waits, 1), 5);
+  EXPECT_EQ(waited(waits, 0), 0);
+  EXPECT_EQ(waited(waits, 2), 0);
+  EXPECT_EQ(blamed(waits, 1, 0), 5);
+  expect_sums(waits);
+}
+
+TEST(Waits, ReduceHoldsItsRootOnly) {
+  SmallJob job(3);
+  job.together(Op::reduce, {0, 1, 2}, {{2, 12}, {0, 3}, {10, 12}}, 0);
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waited(waits, 0), 8);
+  EXPECT_EQ(waited(waits, 1), 0);
+  EXPECT_EQ(blamed(waits, 0, 2), 8);
+}
+
+TEST(Waits, RootNotKnownIsNoWait) {
+  SmallJob job(2);
+  job.together(Op::broadcast, {0, 1}, {{0, 8}, {5, 8}});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waits.total, 0);
+  EXPECT_FALSE(waits.of[0][0][0].known);
+}
+
+TEST(Waits, ReceiverWaitsForItsSenderAndNotTheOtherWayRound) {
+  SmallJob job(2);
+  job.pair(0, 1, {10, 14}, {2, 14});
+  job.pair(1, 0, {20, 34}, {30, 34});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(blamed(waits, 1, 0), 8);
+  EXPECT_EQ(waited(waits, 0), 0);
+  EXPECT_EQ(waits.total, 8);
+  EXPECT_EQ(waits.of[1][0][1].doubtful, 10);  // the sender was there 10 before its receiver
+}
+
+TEST(Waits, TiesAreSplitEvenly) {
+  SmallJob job(3);
+  job.together(Op::all_reduce, {0, 1, 2}, {{0, 12}, {5, 12}, {5, 12}});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(blamed(waits, 0, 1), 3);  // the remainder to the first
+  EXPECT_EQ(blamed(waits, 0, 2), 2);
+}
+
+TEST(Waits, UnderOwnComputeCostsNothing) {
+  SmallJob job(2);
+  job.compute(0, 0, 6);
+  job.together(Op::all_reduce, {0, 1}, {{2, 12}, {10, 12}});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waited(waits, 0), 8);
+  EXPECT_EQ(waits.by_rank[0].exposed_waited, 4);
+}
+
+TEST(Waits, CausesAreToldApart) {
+  // After a common all-reduce, rank 1 computes 4 longer and its host is 6 later.
+  SmallJob job(2);
+  job.together(Op::all_reduce, {0, 1}, {{0, 2}, {0, 2}});
+  job.compute(0, 2, 12);
+  job.compute(1, 2, 16);
+  job.together(Op::all_reduce, {0, 1}, {{12, 24}, {22, 24}});
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waits.origins.at({.rank = 1, .cause = Cause::compute}).total, 4);
+  EXPECT_EQ(waits.origins.at({.rank = 1, .cause = Cause::host}).total, 6);
+  expect_sums(waits);
+}
+
+TEST(Waits, LongerTransferIsTheLinks) {
+  // Three pairs of ranks exchange, then all meet; the transfer between 0 and 1 takes 9,
+  // elsewhere 3.
+  SmallJob job(6);
+  const std::vector<std::int64_t> all{0, 1, 2, 3, 4, 5};
+  job.together(Op::barrier, all, std::vector<Interval>(6, {0, 1}));
+  job.together(Op::all_reduce, {0, 1}, {{5, 14}, {5, 14}});
+  job.together(Op::all_reduce, {2, 3}, {{5, 8}, {5, 8}});
+  job.together(Op::all_reduce, {4, 5}, {{5, 8}, {5, 8}});
+  job.together(Op::barrier, all, {{14, 15}, {14, 15}, {8, 15}, {8, 15}, {8, 15}, {8, 15}});
+  const Job done = job.done();
+  const Waits waits = find_waits(done);
+  EXPECT_EQ(waits.total, 24);
+  Ns link = 0;
+  for (const auto& [origin, sums] : waits.origins) {
+    EXPECT_EQ(origin.cause, Cause::link);
+    EXPECT_EQ(done.matching.groups[static_cast<std::size_t>(origin.group)].label, "0,1");
+    link += sums.total;
+  }
+  EXPECT_EQ(link, 24);
+}
+
+TEST(Waits, MissingMemberIsNeverEvidence) {
+  SmallJob job(3);
+  job.together(Op::all_reduce, {0, 1}, {{0, 2}, {0, 2}}).whole = false;
+  job.compute(1, 2, 16);
+  job.together(Op::all_reduce, {0, 1}, {{12, 24}, {16, 24}}).whole = false;
+  const Waits waits = find_waits(job.done());
+  EXPECT_EQ(waits.total, 4);
+  EXPECT_EQ(waits.undecidable, 4);
+  EXPECT_EQ(waits.unattributed, 4);
+  expect_sums(waits);
+}
+
+TEST(Waits, DisagreeingOperationsAreNone) {
+  SmallJob job(2);
+  job.together(Op::all_reduce, {0, 1}, {{0, 12}, {10, 12}}).agreed = false;
+  EXPECT_EQ(find_waits(job.done()).total, 0);
+}
+
+// Two hosts whose clocks may differ by 3 either way: 10 is decided, 2 is not.
+TEST(Waits, BelowTheClocksUncertaintyIsUndecidable) {
+  SmallJob job(2);
+  job.together(Op::all_reduce, {0, 1}, {{0, 12}, {10, 12}});
+  job.together(Op::all_reduce, {0, 1}, {{20, 32}, {22, 32}});
+  Job done = job.done();
+  done.clocks.domain = {0, 1};
+  done.clocks.domains = 2;
+  done.clocks.bin_length = 1000;
+  done.clocks.most = {{0, 3, 3, 0}};
+  done.clocks.lines[1].spread = 1;
+  const Waits waits = find_waits(done);
+  EXPECT_EQ(waits.total, 12);
+  EXPECT_EQ(waits.undecidable, 2);
+  EXPECT_TRUE(waits.of[0][0][0].certain);
+  EXPECT_EQ(waits.of[0][0][0].least_exposed, 7);
+  EXPECT_FALSE(waits.of[0][0][1].certain);
+  EXPECT_TRUE(waits.of[0][0][1].likely);
+}
+
+// Case 5: one operation on unknown hosts decides nothing.
+TEST(Waits, OneOperationOnUnknownHostsIsUndecidable) {
+  SmallJob job(4);
+  job.together(Op::all_reduce, {0, 1, 2, 3}, {{0, 12}, {1, 12}, {2, 12}, {5, 7}});
+  Job done = job.done();
+  done.clocks.domain = {0, 1, 2, 3};
+  done.clocks.domains = 4;
+  for (std::size_t row = 1; row < 4; ++row) done.clocks.lines[row].offset.reset();
+  const Waits waits = find_waits(done);
+  EXPECT_EQ(waits.undecidable, waits.total);
+  for (const auto& [origin, sums] : waits.origins) {
+    EXPECT_EQ(sums.likely, 0);
+    EXPECT_EQ(sums.certain, 0);
+  }
+}
+
+TEST(Waits, AClockThatIsAheadIsPutBack) {
+  SmallJob job(2);
+  job.together(Op::all_reduce, {0, 1}, {{0, 12}, {10, 12}});
+  job.shift_clock(1, 1000);
+  Job done = job.done();
+  done.clocks.lines[1].offset = -1000;
+  done.clocks.lines[1].assumed = -1000;
+  EXPECT_EQ(find_waits(done).total, 10);
+}
+
+// Random jobs of overlapping groups, with compute of any length between: the sums hold.
+TEST(Waits, SumsHoldInRandomJobs) {
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&random](unsigned n) { return static_cast<Ns>(random() % n); };
+    const std::size_t ranks = 2 + random() % 5;
+    SmallJob job(ranks);
+    std::vector<Ns> free(ranks, 0);
+    for (int i = 0; i < 30; ++i) {
+      std::vector<std::int64_t> members;
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        if (random() % 3 != 0) members.push_back(static_cast<std::int64_t>(rank));
+      }
+      if (members.size() < 2) continue;
+      std::vector<Interval> times;
+      Ns last = 0;
+      for (const std::int64_t member : members) {
+        Ns& at = free[static_cast<std::size_t>(member)];
+        const Ns work = below(20);
+        if (random() % 2 != 0) job.compute(static_cast<std::size_t>(member), at, at + work);
+        times.push_back({at + work, 0});
+        last = std::max(last, at + work);
+      }
+      const Ns transfer = 1 + below(6);
+      for (std::size_t m = 0; m < members.size(); ++m) {
+        times[m].end = last + transfer + below(2);
+        free[static_cast<std::size_t>(members[m])] = times[m].end;
+      }
+      MatchedOp& op = job.together(Op::all_reduce, members, times);
+      op.whole = random() % 10 != 0;
+      op.sure = random() % 10 != 0;
+      op.agreed = random() % 20 != 0;
+    }
+    SCOPED_TRACE(seed);
+    expect_sums(find_waits(job.done()));
+  }
+}
+
+}  // namespace
+}  // namespace commlens
