@@ -1,4 +1,5 @@
-// Whose entry a rank needs before it can leave an operation: what makes waiting waiting.
+// Whose entry a rank needs before it can leave an operation: what makes one rank wait for another,
+// and what bounds the difference of their clocks (docs/waiting.md, docs/clocks.md).
 #pragma once
 
 #include <cstdint>
@@ -8,16 +9,21 @@
 namespace commlens {
 
 enum class Needs : std::uint8_t {
-  everyone,  // all members
-  root,      // MatchedOp::root
-  source,    // of a pair
-  nobody,    // leaves when it likes: a leaf of a reduce, a sender, the root of a broadcast
-  unknown,   // the operation's kind, its root or its splits are not known
+  everyone,  // all members, of the operation
+  root,      // the part `MatchedOp::root`
+  source,    // of a pair: the first part
+  nobody,    // it can leave by itself: a broadcast's root, a reduce's leaf, a sender
+  unknown,   // it may need somebody, but who is not known
 };
 
-// What the part at `part` (0 .. count-1) needs. `zero_split`: some rank of an all-to-all sends or
-// gets nothing, so that nobody can be said to need everyone. A large send needs its receiver too;
-// how large depends on buffers, so it counts as needing nobody.
+// What part `part` (0 .. count - 1) of an operation needs. `zero_split`: some member sends or gets
+// nothing (or the operation moves no bytes at all), so that data alone does not hold anybody back.
+// A small send leaves before its receiver comes, a large one does not: which is which depends on
+// buffers that no trace tells, so a sender needs nobody.
 Needs needs_of(const MatchedOp& op, std::uint32_t part, bool zero_split);
+
+// Whether nobody leaves such an operation before everybody has entered it, so that all leave it at
+// about the same time.
+bool synchronises_everyone(const MatchedOp& op, bool zero_split);
 
 }  // namespace commlens
