@@ -2,6 +2,8 @@
 // a job to a result.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@ namespace commlens {
 struct AnalysisOptions {
   // Extra tables by pairs (or more) of keys: {"op", "rank"}. Keys: see `slice_keys`.
   std::vector<std::vector<std::string>> by;
+  std::optional<std::int64_t> explain;  // the rank that Job::trails are of
 };
 
 struct Analysis {

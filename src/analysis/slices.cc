@@ -81,8 +81,9 @@ class Slice {
     for (const std::string& key : keys_) name += (name.empty() ? "" : ",") + key;
     Table table{.name = name, .section = "by", .title = {}, .columns = {}, .rows = {}};
     for (const std::string& key : keys_)
-      table.columns.push_back({column_name(key), key == "size" ? Unit::bytes : Unit::none,
-                               key == "size" ? std::string_view("size from") : column_name(key)});
+      table.columns.push_back(
+          {column_name(key), key == "size" ? Unit::bytes : Unit::none,
+           key == "size" ? std::string("size from") : std::string(column_name(key))});
     CommStats::append_columns(table.columns);
     for (auto& [values, stats] : sums_) {
       std::vector<Cell> cells;

@@ -83,7 +83,7 @@ void WaitFinder::settle(std::uint32_t number, const Arrival& arrival) {
   if (wait.wait == 0) return;
   arrival_of_[number] = static_cast<std::uint32_t>(arrivals_.size() - 1);
   const std::uint32_t culprit = numbers_.part(arrival.last.front()).rank;
-  wait.culprit = culprit;
+  wait.culprit = numbers_.part(arrival.last.front());
   const Ns early = arrival.at - entries_[number];
   const auto spread = job_.clocks.spread(culprit, part.rank);
   const Ns least = early + job_.clocks.error(culprit, part.rank, arrival.at).lower;

@@ -15,7 +15,9 @@
 #include "model/interval_set.h"
 #include "model/matching.h"
 #include "model/operation.h"
+#include "model/stragglers.h"
 #include "model/trace.h"
+#include "model/trail.h"
 #include "model/waits.h"
 
 namespace commlens {
@@ -176,6 +178,8 @@ struct Job {
   Matching matching;
   Clocks clocks;
   Waits waits;
+  Stragglers stragglers;
+  std::vector<Trail> trails;  // of the rank that --explain names
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others
   std::vector<std::pair<std::string, std::int64_t>> rank_of_path;  // of every input that was used

@@ -28,11 +28,13 @@ using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::strin
 struct Column {
   std::string_view name;  // the JSON's name, with its unit ("busy_ns")
   Unit unit = Unit::none;
-  std::string_view heading;  // over the column in text; empty: not shown there
+  std::string heading;  // over the column in text; empty: not shown there
 };
 
 struct Table {
-  std::string name;          // the JSON's name
+  // The JSON's name; empty: its only row is not an array of its own but fields of the section. A
+  // section that the inputs cannot support is one unknown table at the top level, with its name.
+  std::string name;
   std::string_view section;  // JSON object that the table is a member of; empty: the top level
   std::string title;         // over the table in text; empty: not shown there
   std::vector<Column> columns;
@@ -40,6 +42,7 @@ struct Table {
   // False where the inputs cannot support the table: null, which is not the same as none found.
   bool known = true;
   std::string_view footnote = {};  // under the tables in text; one is enough for all that share it
+  bool text_only = false;          // the same figures stand in another table's rows for programs
   std::size_t text_rows = 12;      // how many rows text shows; it says how many more there are
 };
 

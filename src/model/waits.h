@@ -5,11 +5,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/id.h"
+#include "model/matching.h"
 
 namespace commlens {
 
@@ -55,8 +57,7 @@ struct Wait {
   bool likely = false;   // beyond the scatter of the clocks' estimates
   bool certain = false;  // sign and culprit hold for every assignment of clocks inside the bounds
   Ns least_exposed = 0;  // of a certain one: the least it can be
-  std::int64_t culprit =
-      -1;  // row of the rank that was waited for (of several at once, the first); -1: nobody
+  std::optional<Part> culprit;  // that was waited for; of several at once, the first
   Ns doubtful = 0;  // a sender's time before its receiver came: waiting or not, by buffers
 };
 

@@ -143,6 +143,14 @@ void write_job(JsonOut& json, const JobReport& job) {
   json.end_object();
 }
 
+// A section's own fields: the only row of a table without a name.
+void write_fields(JsonOut& json, const Table& table) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    json.key(table.columns[i].name);
+    write_cell(json, table.rows.front()[i]);
+  }
+}
+
 // Tables of one section stand together in an object.
 void write_tables(JsonOut& json, const std::vector<Result>& results) {
   std::string_view open;
@@ -157,7 +165,12 @@ void write_tables(JsonOut& json, const std::vector<Result>& results) {
   };
   for (const Result& result : results) {
     for (const Table& table : result.tables) {
+      if (table.text_only) continue;
       enter(table.section);
+      if (table.name.empty()) {
+        write_fields(json, table);
+        continue;
+      }
       json.key(table.name);
       if (table.known) {
         write_table(json, table, !has_nested(table));
