@@ -407,10 +407,28 @@ def layout(dice, number):
     return words
 
 
+def faults(dice, words):
+    """Faults that leave the figures of each rank what truth.json says: nothing is lost, no clock drifts."""
+    spec = dict(zip(words, words[1:]))
+    world = int(spec["--dp"]) * int(spec.get("--tp", 1)) * int(spec.get("--pp", 1))
+    rank = dice.randrange(world)
+    step = int(spec["--first-step"]) + dice.randrange(int(spec["--steps"]))
+    choices = [["--slow", f"{rank}:1.7"], ["--slow", f"{rank}:3@{step}"], ["--late", f"{rank}:900"],
+               ["--late", f"{rank}:2000.5@{step}"], ["--end-jitter", "3"], ["--clock", f"0:{dice.randrange(-9000, 9000)}"],
+               ["--seq", "wrong"]]
+    if world > 1:
+        choices.append(["--slow-link", f"{rank}-{(rank + 1) % world}:4"])
+    if "--moe" in words:
+        choices.append(["--unequal", f"{rank}:1.5"])
+    return [word for choice in dice.sample(choices, dice.choice([1, 2])) for word in choice]
+
+
 def simulated(binary, folder, number, seed):
     dice = random.Random(f"simulated {seed} {number}")
     trial = Trial(binary, folder, [], dice)
     words = layout(dice, number)
+    if number % 2:
+        words += faults(dice, words)
     try:
         trial.run("simulate", *words, "-o", "run", "--quiet")
         result = trial.analyze("run")

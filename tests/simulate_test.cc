@@ -8,7 +8,10 @@
 #include <limits>
 #include <map>
 
+#include "bare_job.h"
 #include "base/error.h"
+#include "simulate/fault_words.h"
+#include "simulate/kineto_writer.h"
 #include "simulate/prng.h"
 #include "simulate/simulated_job.h"
 #include "simulate/truth.h"
@@ -16,29 +19,6 @@
 
 namespace commlens::simulate {
 namespace {
-
-// Nothing but the work itself: no noise, no overheads, 100 GB/s with 10 us to start.
-JobSpec bare_job() {
-  JobSpec spec{.dp = 1, .layers = 1, .steps = 1};
-  spec.noise = spec.moe_imbalance = 0;
-  spec.embedding_ns = spec.loss_ns = 0;
-  spec.launch_latency_ns = spec.kernel_gap_ns = spec.event_latency_ns = 0;
-  spec.launch_ns = spec.event_call_ns = spec.range_ns = spec.input_ns = 0;
-  spec.layer_forward_ns = 1'000'000;
-  spec.optimizer_ns = 100'000;
-  spec.intra = spec.inter = {.alpha_ns = 10'000, .gbs = 100.0};
-  return spec;
-}
-
-// dp 2, one layer: copies 0-70; forward 70-1070; backward of the mlp 1070-2030, of attention
-// 2030-3070 (us).
-JobSpec two_replicas() {
-  JobSpec spec = bare_job();
-  spec.dp = 2;
-  spec.layer_bytes = 3'000'000;
-  spec.bucket_bytes = 2'000'000;
-  return spec;
-}
 
 using Span = std::pair<Ns, Ns>;
 
@@ -426,35 +406,51 @@ TEST(SimulateProperties, AHealthyDefaultJobHidesHalfToMostOfItsCommunication) {
 // --- Files ---
 
 // A run on disk, read back by a script that knows only the file format and the definitions.
-void expect_files_agree(const std::string& name, const JobSpec& spec,
-                        const RecordOptions& options = {}) {
+void expect_files_agree(const std::string& name, const Scenario& scenario) {
   const std::string folder = testing::TempDir() + "commlens_simulate_" + name;
   std::filesystem::remove_all(folder);
-  write_run(spec, folder + "/deep", options);
+  write_run(scenario, folder + "/deep");
   EXPECT_EQ(std::system(("python3 " COMMLENS_SIMULATE_CHECK " " + folder + "/deep").c_str()), 0)
       << name;
   std::filesystem::remove_all(folder);
 }
 
 TEST(SimulateFiles, AgreeWithTheTruthBesideThem) {
-  expect_files_agree("ddp_tp", {.dp = 2, .tp = 2, .layers = 3, .steps = 2});
-  expect_files_agree("fsdp_moe_pp", {.dp = 2,
-                                     .pp = 2,
-                                     .ranks_per_host = 2,
-                                     .layers = 5,
-                                     .steps = 2,
-                                     .microbatches = 3,
-                                     .fsdp = true,
-                                     .moe = true});
-  expect_files_agree("alone", {.dp = 1, .layers = 1, .steps = 1});
-  expect_files_agree("bare", two_replicas());
-  expect_files_agree("options", {.dp = 2, .layers = 2, .steps = 1},
-                     {.sync_records = false, .flows = false, .kernel_seq = true, .hosts = false});
+  expect_files_agree("ddp_tp", {.spec = {.dp = 2, .tp = 2, .layers = 3, .steps = 2}});
+  expect_files_agree("fsdp_moe_pp", {.spec = {.dp = 2,
+                                              .pp = 2,
+                                              .ranks_per_host = 2,
+                                              .layers = 5,
+                                              .steps = 2,
+                                              .microbatches = 3,
+                                              .fsdp = true,
+                                              .moe = true}});
+  expect_files_agree("alone", {.spec = {.dp = 1, .layers = 1, .steps = 1}});
+  expect_files_agree("bare", {.spec = two_replicas()});
+  expect_files_agree("options",
+                     {.spec = {.dp = 2, .layers = 2, .steps = 1},
+                      .record = {.sync_records = false, .flows = false, .kernel_seq = true}});
+  expect_files_agree("unknown_hosts",
+                     {.spec = {.dp = 2, .layers = 2, .steps = 1}, .record = {.hosts = false}});
+}
+
+TEST(SimulateFiles, AgreeWithTheTruthBesideThemWhateverIsWrong) {
+  const JobSpec spec{.dp = 4, .ranks_per_host = 2, .layers = 2, .steps = 3, .moe = true};
+  expect_files_agree(
+      "machine_faults",
+      {.spec = spec,
+       .faults = {.list = {parse_slow("1:1.5@11"), parse_late("2:700"), parse_slow_link("0-1:3"),
+                           parse_unequal("3:2"), parse_clock("1:-1234.5")},
+                  .end_jitter_ns = 3'000}});
+  const std::vector<Fault> holes{parse_lose("1:3@start"), parse_window_shift("2:500"),
+                                 parse_missing("3")};
+  expect_files_agree("holes",
+                     {.spec = {.dp = 6, .layers = 2, .steps = 2}, .faults = {.list = holes}});
 }
 
 TEST(SimulateFiles, RefusesAFolderThatCannotBe) {
   EXPECT_THROW(write_run({}, "/dev/null/run"), Error);
-  EXPECT_THROW(write_run({.dp = 0}, testing::TempDir() + "never"), Error);
+  EXPECT_THROW(write_run({.spec = {.dp = 0}}, testing::TempDir() + "never"), Error);
   EXPECT_FALSE(std::filesystem::exists(testing::TempDir() + "never"));
 }
 
@@ -462,10 +458,10 @@ TEST(SimulateFiles, RefusesAFolderWithRanksOfALargerRun) {
   const std::string folder = testing::TempDir() + "commlens_simulate_again";
   std::filesystem::remove_all(folder);
   const JobSpec larger{.dp = 3, .layers = 1, .steps = 1};
-  write_run(larger, folder);
-  write_run(larger, folder);
+  write_run({.spec = larger}, folder);
+  write_run({.spec = larger}, folder);
   try {
-    write_run({.dp = 2, .layers = 1, .steps = 1}, folder);
+    write_run({.spec = {.dp = 2, .layers = 1, .steps = 1}}, folder);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(),

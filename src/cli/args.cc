@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "model/rank_list.h"
+#include "simulate/fault_words.h"
 #include "study/catalog.h"
 
 #ifndef COMMLENS_VERSION
@@ -101,7 +102,7 @@ CLI::Validator times() {
 }
 
 void add_simulate_options(CLI::App& verb, Arguments& arguments) {
-  simulate::JobSpec& job = arguments.job;
+  simulate::JobSpec& job = arguments.scenario.spec;
   verb.add_option("-o,--output", arguments.output.path,
                   "Folder to write rank-*.json and truth.json into")
       ->required()
@@ -153,9 +154,70 @@ void add_simulate_options(CLI::App& verb, Arguments& arguments) {
       ->capture_default_str();
   verb.add_option("--noise", job.noise, "Relative standard deviation of every duration")
       ->capture_default_str();
+  verb.add_option("--jitter", job.noise, "The same as --noise")->capture_default_str();
   verb.add_option("--seed", job.seed, "Same seed, same bytes")->capture_default_str();
   verb.add_option("--first-step", job.first_step, "Number of the first ProfilerStep")
       ->capture_default_str();
+}
+
+// Adds a repeatable option whose words are read by `parse`.
+void add_fault(CLI::App& verb, simulate::Faults& faults, const std::string& name,
+               simulate::Fault (*parse)(std::string_view), const std::string& words,
+               const std::string& help) {
+  verb.add_option_function<std::vector<std::string>>(
+          name,
+          [&faults, parse](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) faults.list.push_back(parse(text));
+          },
+          help + "; repeatable")
+      ->type_name(words)
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+}
+
+void add_machine_faults(CLI::App& verb, simulate::Faults& faults) {
+  add_fault(verb, faults, "--slow", simulate::parse_slow, "RANK:FACTOR[@STEPS]",
+            "Fault: a rank's compute kernels take FACTOR times as long, such as 3:1.3@12..14");
+  add_fault(verb, faults, "--late", simulate::parse_late, "RANK:US[@STEPS]",
+            "Fault: a rank's host thread loses so many microseconds in each step");
+  add_fault(verb, faults, "--slow-link", simulate::parse_slow_link, "A-B:FACTOR[@STEPS]",
+            "Fault: what passes between two ranks takes FACTOR times as long");
+  add_fault(verb, faults, "--unequal", simulate::parse_unequal, "RANK:FACTOR[@STEPS]",
+            "Fault: a rank's experts get FACTOR times as many tokens (with --moe)");
+  verb.add_option_function<std::string>(
+          "--end-jitter",
+          [&faults](const std::string& text) {
+            faults.end_jitter_ns = simulate::parse_microseconds("--end-jitter", text);
+          },
+          "Members leave a communication up to so many microseconds after the first")
+      ->type_name("US");
+}
+
+void add_recording_faults(CLI::App& verb, simulate::Scenario& scenario) {
+  simulate::Faults& faults = scenario.faults;
+  simulate::RecordOptions& record = scenario.record;
+  add_fault(verb, faults, "--clock", simulate::parse_clock, "HOST:US[,PPM]",
+            "Fault: the clock of the n-th host (from 0) is ahead, and runs fast");
+  add_fault(verb, faults, "--lose", simulate::parse_lose, "RANK:N[@WHERE]",
+            "Fault: N GPU events are not in the trace; @start, @end: all up to the N-th "
+            "communication, or from the N-th last; @random");
+  add_fault(verb, faults, "--window-shift", simulate::parse_window_shift, "RANK:US",
+            "Fault: a rank's trace holds only what begins so many microseconds in");
+  add_fault(verb, faults, "--missing", simulate::parse_missing, "RANK",
+            "Fault: a rank has no trace");
+  verb.add_flag_callback(
+      "--hosts-unknown", [&record] { record.hosts = false; },
+      "Fault: nothing says which ranks share a host");
+  verb.add_option_function<std::string>(
+          "--seq", [&record](const std::string& text) { record.seq = simulate::parse_seq(text); },
+          "Numbers of operations: group; wrong (one counter for all groups) or none")
+      ->type_name("NAME");
+  verb.add_option_function<std::string>(
+          "--metadata",
+          [&record](const std::string& text) { record.metadata = simulate::parse_metadata(text); },
+          "What traces say of collectives: full; none (as old PyTorch)")
+      ->type_name("NAME");
 }
 
 std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
@@ -187,6 +249,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
             ->allow_extra_args(false);  // the next word is a PATH
     } else if (command->name == "simulate") {
       add_simulate_options(*verb, arguments);
+      add_machine_faults(*verb, arguments.scenario.faults);
+      add_recording_faults(*verb, arguments.scenario);
     } else if (command->name == "completions") {
       verb->add_option("SHELL", arguments.shell, "bash, zsh or fish")->required()->type_name("");
       verb->add_option("-o,--output", arguments.output.path,

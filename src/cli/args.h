@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "simulate/job.h"
-#include "simulate/kineto_writer.h"
+#include "simulate/faults.h"
 #include "study/study.h"
 
 namespace commlens::cli {
@@ -20,11 +19,10 @@ struct OutputOptions {
 struct Arguments {
   std::string verb;
   OutputOptions output;
-  StudyOptions study;     // analyze, timeline
-  simulate::JobSpec job;  // simulate, demo
-  simulate::RecordOptions record;
-  std::string shell;  // completions
-  std::string help;   // not empty: print this and stop (--help, --version)
+  StudyOptions study;           // analyze, timeline
+  simulate::Scenario scenario;  // simulate
+  std::string shell;            // completions
+  std::string help;             // not empty: print this and stop (--help, --version)
 };
 
 // Throws Error(usage) with one sentence for words that are not understood.

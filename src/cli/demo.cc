@@ -51,9 +51,9 @@ constexpr std::string_view kExplanation =
 int run(const Arguments& arguments) {
   Sink sink(arguments.output.path);
   const ScratchFolder scratch;
-  simulate::JobSpec job;
-  job.dp = 4;
-  job.tp = 2;
+  simulate::Scenario job;
+  job.spec.dp = 4;
+  job.spec.tp = 2;
   const std::string folder = (scratch.path() / "run").string();
   simulate::write_run(job, folder);
   Arguments analysis = arguments;

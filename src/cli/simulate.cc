@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <set>
 
 #include "cli/command.h"
 #include "simulate/write_run.h"
@@ -7,9 +8,14 @@ namespace commlens::cli {
 namespace {
 
 int run(const Arguments& arguments) {
-  simulate::write_run(arguments.job, arguments.output.path, arguments.record);
+  const simulate::Scenario& scenario = arguments.scenario;
+  simulate::write_run(scenario, arguments.output.path);
   if (!arguments.output.quiet) {
-    const int ranks = arguments.job.world();
+    std::set<int> missing;
+    for (const simulate::Fault& fault : scenario.faults.list) {
+      if (fault.kind == simulate::FaultKind::missing) missing.insert(fault.rank);
+    }
+    const int ranks = scenario.spec.world() - static_cast<int>(missing.size());
     std::fprintf(stderr, "wrote %d rank%s and truth.json; try: commlens analyze %s\n", ranks,
                  ranks == 1 ? "" : "s", arguments.output.path.c_str());
   }

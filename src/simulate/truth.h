@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/sink.h"
+#include "simulate/faults.h"
 #include "simulate/simulated_job.h"
 
 namespace commlens::simulate {
@@ -71,6 +72,7 @@ struct Truth {
 Truth find_truth(const SimulatedJob& job);
 
 // The truth as JSON, times in nanoseconds of the job's true time; docs/simulate.md describes it.
-void write_truth(const SimulatedJob& job, Sink& sink);
+// `job` is the scenario's, with all faults.
+void write_truth(const Scenario& scenario, const SimulatedJob& job, Sink& sink);
 
 }  // namespace commlens::simulate

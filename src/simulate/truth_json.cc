@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
 
 #include "base/json_out.h"
+#include "simulate/fault_truth.h"
 #include "simulate/profile.h"
 #include "simulate/truth.h"
 
@@ -202,15 +204,125 @@ void write_groups(JsonOut& json, const Layout& layout) {
   json.end_array();
 }
 
+// --- Faults ---
+
+void number_or_null(JsonOut& json, std::string_view key, int value) {
+  json.key(key);
+  if (value < 0) return json.null();
+  json.value(value);
+}
+
+void write_place(JsonOut& json, const Fault& fault) {
+  const bool link = fault.kind == FaultKind::slow_link && fault.peer >= 0;
+  number_or_null(json, "rank", link ? -1 : fault.rank);
+  if (link) {
+    list(json, "link", std::array{fault.rank, fault.peer}, [](int rank) { return rank; });
+  } else {
+    json.key("link");
+    json.null();
+  }
+  json.key("host");
+  if (fault.host < 0) return json.null();
+  json.value(host_name(fault.host));
+}
+
+std::string_view place_name(LosePlace place) {
+  switch (place) {
+    case LosePlace::start: return "start";
+    case LosePlace::end: return "end";
+    case LosePlace::random: return "random";
+  }
+  return "";
+}
+
+void write_amounts(JsonOut& json, const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::unequal:
+    case FaultKind::slow:
+    case FaultKind::slow_link:
+      member(json, "factor", static_cast<double>(fault.factor_ppm) / kMillion);
+      return;
+    case FaultKind::late:
+    case FaultKind::window_shift: member(json, "time_ns", fault.amount_ns); return;
+    case FaultKind::clock:
+      member(json, "time_ns", fault.amount_ns);
+      member(json, "drift_ppm", static_cast<double>(fault.drift_ppb) / 1000);
+      return;
+    case FaultKind::lose:
+      member(json, "count", fault.count);
+      member(json, "place", place_name(fault.place));
+      return;
+    case FaultKind::missing: return;
+  }
+}
+
+void write_costs(JsonOut& json, const FaultTruth& truth) {
+  member(json, "cause", truth.cause);
+  list(json, "steps", truth.fault.steps, [](std::int64_t step) { return step; });
+  member(json, "extra_ns", truth.extra);
+  member(json, "share_of_step", truth.share_of_step);
+  member(json, "added_waits_ns", truth.added_waits);
+  member(json, "added_exposed_waits_ns", truth.added_exposed_waits);
+  member(json, "identifiable", truth.hidden_by.empty());
+  json.key("reason");
+  if (truth.hidden_by.empty()) return json.null();
+  json.value(truth.hidden_by);
+}
+
+void write_fault(JsonOut& json, const FaultTruth& truth) {
+  json.begin_object();
+  member(json, "kind", truth.kind);
+  write_place(json, truth.fault);
+  if (truth.kind == fault_name(truth.fault.kind)) write_amounts(json, truth.fault);
+  if (!truth.cause.empty()) {
+    write_costs(json, truth);
+  } else {
+    json.key("cause");
+    json.null();
+  }
+  json.end_object();
+}
+
+void write_clocks(JsonOut& json, const SimulatedJob& job) {
+  json.key("clocks");
+  json.begin_array();
+  int written = -1;
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const int host = job.layout.places[rank].host;
+    if (host == written) continue;
+    written = host;
+    json.compact_next();
+    json.begin_object();
+    member(json, "host", host_name(host));
+    member(json, "ahead_ns", job.ranks[rank].clock.offset_ns);
+    member(json, "drift_ppm", static_cast<double>(job.ranks[rank].clock.drift_ppb) / 1000);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+// A healthy job says nothing of this.
+void write_faults(JsonOut& json, const Scenario& scenario, const SimulatedJob& job) {
+  const std::vector<FaultTruth> truths = find_fault_truth(scenario, job);
+  if (truths.empty() && scenario.faults.none()) return;
+  member(json, "end_jitter_ns", scenario.faults.end_jitter_ns);
+  json.key("faults");
+  json.begin_array();
+  for (const FaultTruth& truth : truths) write_fault(json, truth);
+  json.end_array();
+  write_clocks(json, job);
+}
+
 }  // namespace
 
-void write_truth(const SimulatedJob& job, Sink& sink) {
+void write_truth(const Scenario& scenario, const SimulatedJob& job, Sink& sink) {
   const Truth truth = find_truth(job);
   JsonOut json(sink);
   json.begin_object();
   member(json, "schema", "commlens.truth/1");
   write_spec(json, job.spec);
   member(json, "epoch_ns", kJobEpochNs);
+  write_faults(json, scenario, job);
   write_groups(json, job.layout);
   json.key("ranks");
   json.begin_array();

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "simulate/kineto_writer.h"
 #include "simulate/truth.h"
 
 namespace commlens::simulate {
@@ -42,17 +43,24 @@ void make_folder(const std::string& folder, int world) {
 
 }  // namespace
 
-void write_run(const JobSpec& spec, const std::string& folder, const RecordOptions& options) {
-  spec.validate();
-  make_folder(folder, spec.world());
-  const SimulatedJob job = simulate(spec);
-  for (int rank = 0; rank < spec.world(); ++rank) {
-    Sink sink(folder + "/rank-" + std::to_string(rank) + ".json");
-    write_kineto(job, rank, sink, options);
+void write_run(const Scenario& scenario, const std::string& folder) {
+  scenario.spec.validate();
+  validate(scenario.spec, scenario.faults);
+  make_folder(folder, scenario.spec.world());
+  const SimulatedJob job = simulate(scenario.spec, scenario.faults);
+  for (int rank = 0; rank < scenario.spec.world(); ++rank) {
+    const std::string path = folder + "/rank-" + std::to_string(rank) + ".json";
+    if (job.ranks[static_cast<std::size_t>(rank)].missing) {
+      std::error_code failure;
+      fs::remove(path, failure);  // an earlier run's
+      continue;
+    }
+    Sink sink(path);
+    write_kineto(job, rank, sink, scenario.record);
     sink.close();
   }
   Sink sink(folder + "/truth.json");
-  write_truth(job, sink);
+  write_truth(scenario, job, sink);
   sink.close();
 }
 

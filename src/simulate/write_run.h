@@ -3,15 +3,14 @@
 
 #include <string>
 
-#include "simulate/job.h"
-#include "simulate/kineto_writer.h"
+#include "simulate/faults.h"
 
 namespace commlens::simulate {
 
 // Makes the folder (and those above it) if it is missing, and writes `rank-<r>.json` for every rank
-// and `truth.json`. An earlier run's files are replaced; a folder with ranks that this job has not
-// is refused, as readers would take them for part of it. Throws Error(usage) for that, for an
-// impossible spec and for a folder that cannot be made, before any work.
-void write_run(const JobSpec& spec, const std::string& folder, const RecordOptions& options = {});
+// that has a trace, and `truth.json`. An earlier run's files are replaced; a folder with ranks that
+// this job has not is refused, as readers would take them for part of it. Throws Error(usage) for
+// that, for an impossible scenario and for a folder that cannot be made, before any work.
+void write_run(const Scenario& scenario, const std::string& folder);
 
 }  // namespace commlens::simulate
