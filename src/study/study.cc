@@ -345,7 +345,7 @@ Study run_study(const StudyOptions& options) {
   // Figures to results. Nothing of the job changes from here on.
   measured(Stage::analyses, [&] {
     for (const Analysis* analysis : analyses())
-      study.report.results.push_back(analysis->run(study.job, {.by = options.by}));
+      study.report.results.push_back(analysis->run(study.job, {.by = options.by, .explain = {}}));
   });
   const auto absent = parts_without_analysis();
   study.report.absent_parts.assign(absent.begin(), absent.end());
