@@ -153,7 +153,7 @@ TEST(CommStats, ASumBeyond64BitsIsOfUnknownSize) {
     CommOp op{};
     op.time = {0, 10};
     op.bytes = bytes;
-    stats.add(op, {.in_window = true, .starts_inside = true});
+    stats.add(op, {.in_window = true, .starts_inside = true}, {});
   }
   std::vector<Cell> cells;
   stats.append_cells(cells);

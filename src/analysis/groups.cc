@@ -44,8 +44,9 @@ Result run(const Job& job, const AnalysisOptions&) {
             row < 0 ? nullptr : &rank.groups[static_cast<std::size_t>(row)];
         GroupSums& sums = groups[group == nullptr ? std::string() : group_label(*group, rank.rank)];
         if (sums.group == nullptr) sums.group = group;
-        sums.all.add(device.comm[i], device.exposures[i]);
-        sums.by_op[device.comm[i].op].add(device.comm[i], device.exposures[i]);
+        const auto transfer = transfer_of(job, rank, device, i);
+        sums.all.add(device.comm[i], device.exposures[i], transfer);
+        sums.by_op[device.comm[i].op].add(device.comm[i], device.exposures[i], transfer);
       }
     }
   }

@@ -13,7 +13,8 @@ Result run(const Job& job, const AnalysisOptions&) {
     for (const DeviceTimeline& device : rank.devices) {
       for (std::size_t i = 0; i < device.comm.size(); ++i) {
         if (device.exposures[i].in_window)
-          by_op[device.comm[i].op].add(device.comm[i], device.exposures[i]);
+          by_op[device.comm[i].op].add(device.comm[i], device.exposures[i],
+                                       transfer_of(job, rank, device, i));
       }
     }
   }

@@ -25,7 +25,8 @@ Result run(const Job& job, const AnalysisOptions&) {
       for (std::size_t i = 0; i < device.comm.size(); ++i) {
         const CommOp& op = device.comm[i];
         if (device.exposures[i].in_window)
-          classes[{op.op, op.group_size, class_of(op)}].add(op, device.exposures[i]);
+          classes[{op.op, op.group_size, class_of(op)}].add(op, device.exposures[i],
+                                                            transfer_of(job, rank, device, i));
       }
     }
   }

@@ -70,10 +70,10 @@ class Slice {
  public:
   explicit Slice(const std::vector<std::string>& keys) : keys_(keys) {}
 
-  void add(const Place& place, const Exposure& figures) {
+  void add(const Place& place, const Exposure& figures, std::optional<Ns> transfer) {
     std::vector<Value> values;
     for (const std::string& key : keys_) values.push_back(value_of(key, place));
-    sums_[std::move(values)].add(place.op, figures);
+    sums_[std::move(values)].add(place.op, figures, transfer);
   }
 
   Table table() {
@@ -116,9 +116,9 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
       const auto add = [&](const std::int64_t* step, std::size_t first,
                            const std::vector<Exposure>& exposures) {
         for (std::size_t i = 0; i < exposures.size(); ++i) {
-          if (exposures[i].in_window)
-            slice.add({.rank = rank, .device = device, .op = device.comm[first + i], .step = step},
-                      exposures[i]);
+          if (!exposures[i].in_window) continue;
+          slice.add({.rank = rank, .device = device, .op = device.comm[first + i], .step = step},
+                    exposures[i], transfer_of(job, rank, device, first + i));
         }
       };
       if (!by_step) add(nullptr, 0, device.exposures);

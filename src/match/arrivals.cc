@@ -19,6 +19,7 @@ Arrival last_arrival(const Job& job, const CommNumbers& numbers, const std::vect
     if (job.clocks.domain[other] == job.clocks.domain[culprit]) continue;
     const Ns margin = arrival.at - entries[number];
     const auto spread = job.clocks.spread(culprit, other);
+    arrival.estimated = arrival.estimated && spread;
     arrival.likely = arrival.likely && spread && margin > *spread;
     arrival.certain =
         arrival.certain && margin + job.clocks.error(culprit, other, arrival.at).lower > 0;

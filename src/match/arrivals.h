@@ -12,6 +12,7 @@ namespace commlens {
 struct Arrival {
   Ns at = 0;                        // common time
   std::vector<std::uint32_t> last;  // numbers of the communications that enter then; ties: several
+  bool estimated = true;            // the clocks of all candidates are at least estimated
   bool likely = true;               // nobody else came later, within the scatter of the estimates
   bool certain = true;              // nobody else did, for any clocks that causality allows
 };

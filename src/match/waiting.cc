@@ -80,12 +80,13 @@ void WaitFinder::settle(std::uint32_t number, const Arrival& arrival) {
   const Ns busy = comm_of(job_, part).time.length();
   Wait& wait = this->wait(number);
   wait.wait = std::clamp<Ns>(arrival.at - entries_[number], 0, busy);
+  const std::uint32_t culprit = numbers_.part(arrival.last.front()).rank;
+  const auto spread = job_.clocks.spread(culprit, part.rank);
+  wait.estimated = wait.known && arrival.estimated && spread;
   if (wait.wait == 0) return;
   arrival_of_[number] = static_cast<std::uint32_t>(arrivals_.size() - 1);
-  const std::uint32_t culprit = numbers_.part(arrival.last.front()).rank;
   wait.culprit = numbers_.part(arrival.last.front());
   const Ns early = arrival.at - entries_[number];
-  const auto spread = job_.clocks.spread(culprit, part.rank);
   const Ns least = early + job_.clocks.error(culprit, part.rank, arrival.at).lower;
   wait.certain = wait.known && trusted_[number] && arrival.certain && least > 0;
   wait.likely = wait.known && (wait.certain || (arrival.likely && spread && early > *spread));
@@ -116,6 +117,7 @@ void WaitFinder::attend(const MatchedOp& op) {
   for (std::uint32_t i = 0; i < op.count; ++i) {
     const Needs needs = needs_of(op, i, zero_split);
     if (needs == Needs::unknown) wait(all[i]).known = false;
+    if (needs == Needs::nobody) wait(all[i]).estimated = wait(all[i]).known;
     if (needs != Needs::everyone && needs != Needs::root) continue;
     const std::int64_t wanted = needs == Needs::everyone ? 0 : 1;
     if (settled_for != wanted) {

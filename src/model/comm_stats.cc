@@ -19,7 +19,7 @@ Cell optional_cell(std::optional<double> value) { return value ? Cell(*value) : 
 
 }  // namespace
 
-void CommStats::add(const CommOp& op, const Exposure& figures) {
+void CommStats::add(const CommOp& op, const Exposure& figures, std::optional<Ns> transfer) {
   if (!figures.in_window) return;
   busy_ += figures.busy;
   hidden_ += figures.hidden;
@@ -38,9 +38,12 @@ void CommStats::add(const CommOp& op, const Exposure& figures) {
   }
   bytes_ = sum;
   sized_time_ += time;
+  sized_transfer_ += transfer.value_or(0);
+  net_ = net_ && transfer;
   if (const auto factor = bus_factor(op.op, static_cast<int>(op.group_size))) {
     bus_bytes_ += static_cast<double>(*op.bytes) * *factor;
     bus_time_ += time;
+    bus_transfer_ += transfer.value_or(0);
   }
 }
 
@@ -61,7 +64,7 @@ void CommStats::append_columns(std::vector<Column>& columns) {
       {"max_ns", Unit::nanoseconds, "max"},
       {"algbw_gbs", Unit::gigabytes_per_second, ""},
       {"busbw_gbs", Unit::gigabytes_per_second, "busbw**"},
-      {"bandwidth_kind", Unit::none, ""},
+      {"bandwidth_kind", Unit::none, "kind"},
   };
   columns.insert(columns.end(), std::begin(mine), std::end(mine));
 }
@@ -84,10 +87,23 @@ void CommStats::append_cells(std::vector<Cell>& cells) {
       cells.emplace_back(percentile(durations_, percent));
     cells.emplace_back(durations_.back());
   }
-  cells.push_back(sized ? optional_cell(gigabytes_per_second(bytes_, sized_time_)) : Cell());
+  const bool net = sized && net_;
+  const Ns time = net ? sized_transfer_ : sized_time_;
+  const Ns bus_time = net ? bus_transfer_ : bus_time_;
+  cells.push_back(sized ? optional_cell(gigabytes_per_second(bytes_, time)) : Cell());
   // Bytes per nanosecond are GB/s.
-  cells.push_back(bus_time_ > 0 ? Cell(bus_bytes_ / static_cast<double>(bus_time_)) : Cell());
-  cells.emplace_back(std::string("apparent"));
+  cells.push_back(bus_time > 0 ? Cell(bus_bytes_ / static_cast<double>(bus_time)) : Cell());
+  cells.emplace_back(std::string(net ? "net" : "apparent"));
+}
+
+std::optional<Ns> transfer_of(const Job& job, const RankTimeline& rank,
+                              const DeviceTimeline& device, std::size_t op) {
+  if (!job.waits.known) return std::nullopt;
+  const auto row = static_cast<std::size_t>(&rank - job.ranks.data());
+  const auto column = static_cast<std::size_t>(&device - rank.devices.data());
+  const Wait& wait = job.waits.of[row][column][op];
+  if (!wait.estimated || wait.doubtful > 0) return std::nullopt;
+  return device.comm[op].time.length() - wait.wait;
 }
 
 Table ops_table(std::map<Op, CommStats>& by_op, std::string title) {

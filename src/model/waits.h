@@ -53,10 +53,11 @@ struct Origin {
 struct Wait {
   Ns wait = 0;
   Ns exposed = 0;
-  bool known = false;    // matched with all members, and semantics known: `wait` means something
-  bool likely = false;   // beyond the scatter of the clocks' estimates
-  bool certain = false;  // sign and culprit hold for every assignment of clocks inside the bounds
-  Ns least_exposed = 0;  // of a certain one: the least it can be
+  bool known = false;      // matched with all members, and semantics known: `wait` means something
+  bool estimated = false;  // known, and the clocks of all members are at least estimated
+  bool likely = false;     // beyond the scatter of the clocks' estimates
+  bool certain = false;    // sign and culprit hold for every assignment of clocks inside the bounds
+  Ns least_exposed = 0;    // of a certain one: the least it can be
   std::optional<Part> culprit;  // that was waited for; of several at once, the first
   Ns doubtful = 0;  // a sender's time before its receiver came: waiting or not, by buffers
 };
