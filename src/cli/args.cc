@@ -239,6 +239,11 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
       verb->add_flag("--perf", arguments.output.perf,
                      "Print where the time went, on standard error");
       if (command->name == "analyze")
+        verb->add_option("--explain", arguments.study.explain,
+                         "Also follow this rank's longest waits back to where they came from")
+            ->type_name("RANK")
+            ->check(CLI::NonNegativeNumber);
+      if (command->name == "analyze")
         verb->add_option("--by", raw.by,
                          "Also sum communication by these keys: op,rank (op, group, size, dtype, "
                          "stream, step, rank, device, host, evidence); repeatable")

@@ -19,6 +19,7 @@
 #include "match/exposure.h"
 #include "match/merge.h"
 #include "match/runs.h"
+#include "match/trail.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
 #include "model/rank_list.h"
@@ -235,6 +236,19 @@ void check_steps(const Job& job, const StudyOptions& options) {
     throw Error(ErrorKind::usage, "--steps: these steps launched no GPU work in these inputs");
 }
 
+// The trails of the rank that --explain names.
+void explain_chosen_rank(Job& job, std::optional<std::int64_t> chosen) {
+  if (!chosen) return;
+  const auto row = std::find_if(job.ranks.begin(), job.ranks.end(), [&](const RankTimeline& rank) {
+    return rank.rank == *chosen && rank.run == 0;
+  });
+  if (row == job.ranks.end())
+    throw Error(ErrorKind::usage, "--explain: there is no rank " + std::to_string(*chosen) +
+                                      " in these inputs");
+  constexpr std::size_t kMostTrails = 5;
+  job.trails = trails_of(job, static_cast<std::size_t>(row - job.ranks.begin()), kMostTrails);
+}
+
 JobReport report_job(const Job& job) {
   JobReport report{.ranks = {},
                    .missing_ranks = job.missing_ranks,
@@ -342,10 +356,12 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
+  explain_chosen_rank(study.job, options.explain);
+
   // Figures to results. Nothing of the job changes from here on.
   measured(Stage::analyses, [&] {
     for (const Analysis* analysis : analyses())
-      study.report.results.push_back(analysis->run(study.job, {.by = options.by, .explain = {}}));
+      study.report.results.push_back(analysis->run(study.job, {.by = options.by, .explain = options.explain}));
   });
   const auto absent = parts_without_analysis();
   study.report.absent_parts.assign(absent.begin(), absent.end());

@@ -1,7 +1,9 @@
 // The recipe: paths and options in, a study out. The only place that knows the order of the stages.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct StudyOptions {
   std::vector<std::int64_t> steps;           // --steps; empty: all
   std::vector<std::int64_t> ranks;           // --ranks; empty: all
   std::vector<std::vector<std::string>> by;  // --by
+  std::optional<std::int64_t> explain;       // --explain
   bool keep_activities = false;              // timelines need every GPU activity; analyses do not
   unsigned jobs = 0;                         // --jobs; 0: all cores
   std::function<void(std::size_t done, std::size_t total)> progress;
