@@ -70,6 +70,8 @@ inline std::string difference(const Recording& a, const Recording& b) {
   equal("gpu.stream", a.gpu.stream == b.gpu.stream);
   equal("gpu.meta", a.gpu.meta == b.gpu.meta);
   equal("gpu.kind", a.gpu.kind == b.gpu.kind);
+  equal("calls", a.calls == b.calls);
+  equal("host_calls", a.host_calls == b.host_calls);
   number("launches", a.launches.size(), b.launches.size());
   equal("launches.correlation", a.launches.correlation == b.launches.correlation);
   equal("launches.start", a.launches.start == b.launches.start);

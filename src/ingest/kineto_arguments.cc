@@ -16,14 +16,20 @@ void KinetoArguments::read(Walker& walker, std::size_t kind) {
   }
 }
 
-// Told by length first: seventeen keys a kernel, a third of which are wanted. Both generations of
-// names are known.
+// Told by length first: two dozen keys a kernel, two thirds of which are wanted. Both generations
+// of names are known.
 Arg KinetoArguments::arg_of(std::string_view key) {
   switch (key.size()) {
+    case 3: return key == "Seq" ? Arg::seq : Arg::none;
+    case 4: return key == "Rank" ? Arg::rank : Arg::none;
     case 5: return key == "dtype" ? Arg::dtype : Arg::none;
     case 6: return key == "stream" ? Arg::stream : key == "device" ? Arg::device : Arg::none;
     case 7: return key == "context" ? Arg::context : Arg::none;
-    case 8: return key == "inDevice" ? Arg::in_device : Arg::none;
+    case 8:
+      if (key == "inDevice") return Arg::in_device;
+      if (key == "Src Rank") return Arg::source;
+      if (key == "Dst Rank") return Arg::destination;
+      return key == "Comms Id" ? Arg::comms_id : Arg::none;
     case 9: return key == "inContext" ? Arg::in_context : Arg::none;
     case 10: return key == "Group size" ? Arg::group_size : Arg::none;
     case 11:
@@ -31,11 +37,18 @@ Arg KinetoArguments::arg_of(std::string_view key) {
       if (key == "External id" || key == "external id") return Arg::external_id;
       return key == "In msg size" ? Arg::in_elements : Arg::none;
     case 12: return key == "Out msg size" ? Arg::out_elements : Arg::none;
-    case 13: return key == "In msg nelems" ? Arg::in_elements : Arg::none;
-    case 14: return key == "Out msg nelems" ? Arg::out_elements : Arg::none;
+    case 13:
+      if (key == "In msg nelems") return Arg::in_elements;
+      return key == "In split size" ? Arg::in_split : Arg::none;
+    case 14:
+      if (key == "Out msg nelems") return Arg::out_elements;
+      return key == "Out split size" ? Arg::out_split : Arg::none;
     case 15: return key == "Collective name" ? Arg::collective : Arg::none;
     case 16: return key == "Process Group ID" ? Arg::group_name : Arg::none;
-    case 18: return key == "Process Group Name" ? Arg::group_name : Arg::none;
+    case 17: return key == "Global rank start" ? Arg::group_start : Arg::none;
+    case 18:
+      if (key == "Process Group Name") return Arg::group_name;
+      return key == "Global rank stride" ? Arg::group_stride : Arg::none;
     case 19: return key == "Process Group Ranks" ? Arg::group_ranks : Arg::none;
     case 25: return key == "Process Group Description" ? Arg::group_description : Arg::none;
     default: return Arg::none;

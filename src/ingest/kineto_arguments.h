@@ -25,6 +25,15 @@ enum class Arg : std::uint8_t {
   group_name,
   group_description,
   group_ranks,
+  group_start,
+  group_stride,
+  in_split,
+  out_split,
+  seq,
+  comms_id,
+  rank,
+  source,
+  destination,
   none,  // not one that is read
 };
 

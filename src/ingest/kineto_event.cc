@@ -23,6 +23,7 @@
 
 #include "base/decimal.h"
 #include "model/operation.h"
+#include "model/rank_list.h"
 
 namespace commlens {
 namespace {
@@ -64,6 +65,31 @@ std::int64_t lane_number(const Token& token) {
 std::int64_t count_or_unknown(const Token& token) {
   const auto value = number(token);
   return value && *value >= 0 ? *value : kUnknown;
+}
+
+// A rank, in a group or of the job; -1 where it is none.
+std::int32_t rank_or_none(const Token& token) {
+  const auto value = number(token);
+  return value && *value >= 0 && *value < kMostRanks ? static_cast<std::int32_t>(*value) : -1;
+}
+
+// Whether a list of split sizes ("[4096, 0]") may hold a zero beside other sizes. Of a list that
+// Kineto cut ("[1, 2, ...]") that is not known.
+bool may_hold_zero(const Token& token) {
+  if (token.kind != TokenKind::string && token.kind != TokenKind::array) return false;
+  if (token.text.find("...") != std::string_view::npos) return true;
+  bool zero = false;
+  bool other = false;
+  for (std::size_t i = 0; i < token.text.size();) {
+    const std::size_t from = token.text.find_first_of("0123456789", i);
+    if (from == std::string_view::npos) break;
+    i = std::min(token.text.find_first_not_of("0123456789", from), token.text.size());
+    const bool is_zero =
+        token.text.substr(from, i - from).find_first_not_of('0') == std::string_view::npos;
+    zero = zero || is_zero;
+    other = other || !is_zero;
+  }
+  return zero && other;
 }
 
 // Calls that start GPU work. The others (event queries, attribute look-ups) are most of the
@@ -354,7 +380,8 @@ void KinetoEvents::use_activity(const Event& event, ActivityKind kind) {
                          .stream = stream(event),
                          .correlation = id_number(arguments_[Arg::correlation]),
                          .external_id = id_number(arguments_[Arg::external_id]),
-                         .meta = meta()});
+                         .meta = meta(),
+                         .call = call()});
 }
 
 void KinetoEvents::use_runtime(const Event& event) {
@@ -387,7 +414,8 @@ void KinetoEvents::use_cpu_op(const Event& event) {
                            .backend = {},
                            .meta = meta(),
                            .external_id = id_number(arguments_[Arg::external_id]),
-                           .kind = HostRangeKind::collective_record});
+                           .kind = HostRangeKind::collective_record},
+                          call());
 }
 
 void KinetoEvents::use_annotation(const Event& event) {
@@ -439,7 +467,21 @@ MetaId KinetoEvents::meta() {
        .group_size = std::max<std::int64_t>(0, number(arguments_[Arg::group_size]).value_or(0)),
        .group_name = intern(arguments_[Arg::group_name]),
        .group_description = intern(arguments_[Arg::group_description]),
-       .group_ranks = intern(arguments_[Arg::group_ranks])});
+       .group_ranks = intern(arguments_[Arg::group_ranks]),
+       .group_start = count_or_unknown(arguments_[Arg::group_start]),
+       .group_stride = count_or_unknown(arguments_[Arg::group_stride])});
+}
+
+// What tells the call from others; nothing where the event is no communication.
+CallKey KinetoEvents::call() const {
+  if (!arguments_.has(Arg::collective)) return {};
+  return {.comms_id = id_number(arguments_[Arg::comms_id]),
+          .seq = count_or_unknown(arguments_[Arg::seq]),
+          .rank = rank_or_none(arguments_[Arg::rank]),
+          .source = rank_or_none(arguments_[Arg::source]),
+          .destination = rank_or_none(arguments_[Arg::destination]),
+          .zero_split = may_hold_zero(arguments_[Arg::in_split]) ||
+                        may_hold_zero(arguments_[Arg::out_split])};
 }
 
 StringId KinetoEvents::intern(const Token& token) {

@@ -66,6 +66,7 @@ class KinetoEvents {
   void use_step(const Event& event, bool on_gpu);
   Times times(const Event& event, bool on_gpu);
   MetaId meta();
+  CallKey call() const;
   Stream stream(const Event& event) const;
   ThreadId thread(const Event& event);
   StringId intern(const Token& token);

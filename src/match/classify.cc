@@ -17,9 +17,10 @@
 #include <algorithm>
 #include <map>
 
+#include "match/call_facts.h"
+#include "match/group_table.h"
 #include "match/host_links.h"
 #include "model/bandwidth.h"
-#include "model/rank_list.h"
 
 namespace commlens {
 namespace {
@@ -49,6 +50,7 @@ class Classifier {
         recording_(rank.recording),
         rules_(rules),
         links_(rank.recording),
+        groups_(rank),
         names_(rank.recording.strings.size()) {}
 
   void run() {
@@ -56,6 +58,7 @@ class Classifier {
     rank_.classes.resize(gpu.size());
     make_room();
     for (std::size_t i = 0; i < gpu.size(); ++i) add(i, judge(i));
+    describe_calls();
     if (gpu.size() == 0) add_host_timeline();
     // What only classification reads is let go before the unions take their memory.
     if (!keep_columns_) let_go();
@@ -234,64 +237,26 @@ class Classifier {
     const CollectiveMeta& meta = recording_.metas[id.index()];
     const std::string_view dtype = recording_.strings.get(meta.dtype);
     if (meta.dtype.valid()) op.dtype = meta.dtype;
-    op.group = group_of(id);
+    op.group = groups_.row_of(id);
     op.group_size =
         op.group >= 0 ? rank_.groups[static_cast<std::size_t>(op.group)].size : meta.group_size;
     if (const auto size = element_bytes(dtype))
       op.bytes = message_bytes(op.op, meta.in_elements, meta.out_elements, *size);
   }
 
-  // The group of one collective's metadata, resolved once per distinct metadata.
-  std::int32_t group_of(MetaId id) {
-    if (meta_groups_.size() < recording_.metas.size())
-      meta_groups_.resize(recording_.metas.size(), kNotAsked);
-    std::int32_t& known = meta_groups_[id.index()];
-    if (known != kNotAsked) return known;
-    GroupIdentity group = identify(recording_.metas[id.index()]);
-    const bool nothing = group.name.empty() && group.ranks.empty() && group.size == 0;
-    if (nothing) return known = -1;
-    const auto [found, inserted] =
-        group_rows_.try_emplace(group, static_cast<std::int32_t>(rank_.groups.size()));
-    if (inserted) rank_.groups.push_back(std::move(group));
-    return known = found->second;
-  }
-
-  // Members by the file's own list of groups, which is never cut; else by the text on the event;
-  // else, for a group as large as the job, all ranks. A list of another length than the group's
-  // size is not believed.
-  GroupIdentity identify(const CollectiveMeta& meta) {
-    GroupIdentity group{.name = std::string(recording_.strings.get(meta.group_name)),
-                        .description = std::string(recording_.strings.get(meta.group_description)),
-                        .size = meta.group_size,
-                        .ranks = {}};
-    const auto fits = [&group](const std::vector<int>& ranks) {
-      return !ranks.empty() &&
-             (group.size == 0 || static_cast<std::int64_t>(ranks.size()) == group.size);
-    };
-    for (const ProcessGroup& listed : recording_.groups) {
-      if (listed.name != group.name || group.name.empty()) continue;
-      if (group.description.empty()) group.description = listed.description;
-      if (group.size == 0) group.size = listed.size;
-      if (fits(listed.ranks) && listed.ranks.size() <= members_left_) group.ranks = listed.ranks;
+  // What tells each communication from the others, now that all of them are known.
+  void describe_calls() {
+    CallFacts facts(rank_, links_, groups_);
+    for (auto& [device, lane] : lanes_) {
+      for (CommOp& op : lane.timeline.comm) facts.describe(op);
     }
-    if (group.ranks.empty()) {
-      std::vector<int> ranks = parse_rank_list(recording_.strings.get(meta.group_ranks));
-      if (fits(ranks)) group.ranks = std::move(ranks);
-    }
-    if (group.ranks.empty() && group.size > 0 && group.size == recording_.world_size &&
-        group.size <= kMostMembers) {
-      for (int rank = 0; rank < group.size; ++rank) group.ranks.push_back(rank);
-    }
-    if (group.size == 0) group.size = static_cast<std::int64_t>(group.ranks.size());
-    if (group.ranks.size() > members_left_) group.ranks.clear();
-    members_left_ -= group.ranks.size();
-    return group;
   }
 
   // A recording without GPU work whose backend moves data on the host: its ranges are the
   // communication.
   void add_host_timeline() {
     Lane lane;
+    CallFacts facts(rank_, links_, groups_);
     for (std::size_t i = 0; i < recording_.host_ranges.size(); ++i) {
       const HostRange& range = recording_.host_ranges[i];
       const std::string_view backend = recording_.strings.get(range.backend);
@@ -306,10 +271,10 @@ class Classifier {
           .evidence = Evidence::host_interval,
           .bytes = {}};
       // The framework's record of the call, around the range, has what the range lacks.
-      if (const auto call = links_.around(range.thread, range.start);
-          call && call->op == op.op && call->meta.valid()) {
-        take_metadata(call->meta, op);
-      }
+      const auto call = links_.around(range.thread, range.start);
+      const bool recorded = call && call->op == op.op && call->meta.valid();
+      if (recorded) take_metadata(call->meta, op);
+      facts.describe_range(op, recorded ? call->record : std::nullopt);
       lane.timeline.comm.push_back(op);
       ++rank_.evidence[static_cast<std::size_t>(Evidence::host_interval)];
     }
@@ -378,21 +343,15 @@ class Classifier {
     }
   }
 
-  // Members of all groups together: more than any job has, and no more than fits. Groups beyond
-  // have unknown members.
-  static constexpr std::int64_t kMostMembers = 4'000'000;
-  std::size_t members_left_ = kMostMembers;
-  static constexpr std::int32_t kNotAsked = -2;
   RankTimeline& rank_;
   const bool keep_columns_;
   Recording& recording_;
   const std::vector<NameRule>& rules_;
   HostLinks links_;
+  GroupTable groups_;
   std::vector<JudgedName> names_;
   std::map<std::int64_t, Lane> lanes_;  // by device
   std::vector<StreamLane> streams_;     // by StreamId
-  std::vector<std::int32_t> meta_groups_;
-  std::map<GroupIdentity, std::int32_t> group_rows_;
   std::map<StringId, Ns> possible_;
 };
 

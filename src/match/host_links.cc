@@ -53,19 +53,26 @@ Op HostLinks::op_of(const HostRange& range) const {
   return op_from_collective_name(name).value_or(Op::unknown);
 }
 
+HostLink HostLinks::link_to(std::uint32_t row) const {
+  const HostRange& range = recording_.host_ranges[row];
+  return {.op = op_of(range),
+          .meta = range.meta,
+          .linked = true,
+          .record = range.meta.valid() ? std::optional(row) : std::nullopt,
+          .range = {}};
+}
+
 std::optional<HostLink> HostLinks::by_external_id(std::uint64_t external_id) const {
   if (external_id == 0) return std::nullopt;
   const auto found = by_external_id_.find(external_id);
   if (found == by_external_id_.end()) return std::nullopt;
-  const HostRange& range = recording_.host_ranges[found->second];
-  return HostLink{.op = op_of(range), .meta = range.meta, .linked = true};
+  return link_to(found->second);
 }
 
 std::optional<HostLink> HostLinks::by_launch(std::uint64_t correlation) const {
   const auto found = by_correlation_.find(correlation);
   if (correlation == 0 || found == by_correlation_.end()) return std::nullopt;
-  const HostRange& range = recording_.host_ranges[found->second];
-  return HostLink{.op = op_of(range), .meta = range.meta, .linked = true};
+  return link_to(found->second);
 }
 
 std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
@@ -90,9 +97,10 @@ std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
     if (range.end + kNestingTolerance < at) continue;
     const Op op = op_of(range);
     if (op == Op::unknown && !link) continue;
-    if (!link) link = HostLink{.op = op, .meta = {}, .linked = false};
+    if (!link) link = HostLink{.op = op, .meta = {}, .linked = false, .record = {}, .range = *row};
     if (range.meta.valid() && op == link->op) {
       link->meta = range.meta;
+      link->record = *row;
       break;
     }
   }

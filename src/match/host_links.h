@@ -14,8 +14,10 @@ namespace commlens {
 // What the host says about one activity.
 struct HostLink {
   Op op = Op::unknown;
-  MetaId meta;          // of the call's record, where it has one
-  bool linked = false;  // by external id: sure; else by nesting in time
+  MetaId meta;                          // of the call's record, where it has one
+  bool linked = false;                  // by external id: sure; else by nesting in time
+  std::optional<std::uint32_t> record;  // row of that record, where it has metadata
+  std::optional<std::uint32_t> range;   // row of the innermost range, by nesting
 };
 
 class HostLinks {
@@ -31,8 +33,11 @@ class HostLinks {
   // The innermost communication range around the launch of an activity.
   std::optional<HostLink> by_nesting(std::size_t activity) const;
 
+  const LaunchIndex& launches() const { return launches_; }
+
  private:
   Op op_of(const HostRange& range) const;
+  HostLink link_to(std::uint32_t row) const;
 
   const Recording& recording_;
   LaunchIndex launches_;

@@ -85,6 +85,7 @@ void merge_activities(Recording& whole, const Recording& piece, const Translatio
                       piece.path + ": " + std::string(whole.strings.get(name)));
       continue;
     }
+    whole.calls.add(gpu.size(), piece.calls.find(i));
     gpu.start.push_back(piece.gpu.start[i] + shift);
     gpu.end.push_back(piece.gpu.end[i] + shift);
     gpu.correlation.push_back(piece.gpu.correlation[i]);
@@ -124,7 +125,8 @@ RangeKey key_of(const HostRange& range) {
 void merge_host(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
   Present<RangeKey> present;
   for (const HostRange& range : whole.host_ranges) present.add(key_of(range));
-  for (HostRange range : piece.host_ranges) {
+  for (std::size_t i = 0; i < piece.host_ranges.size(); ++i) {
+    HostRange range = piece.host_ranges[i];
     range.start += shift;
     range.end += shift;
     range.thread = to.thread(range.thread);
@@ -136,6 +138,7 @@ void merge_host(Recording& whole, const Recording& piece, const Translation& to,
                       piece.path + ": " + std::string(whole.strings.get(range.name)));
       continue;
     }
+    whole.host_calls.add(whole.host_ranges.size(), piece.host_calls.find(i));
     whole.host_ranges.push_back(range);
   }
   std::vector<Interval> compute(whole.host_compute.parts().begin(),
@@ -227,6 +230,8 @@ void let_go_of_columns(RankTimeline& rank) {
   }
   recording.strings = std::move(used);
   recording.gpu = {};
+  recording.calls = {};
+  recording.host_calls = {};
   recording.launches = {};
   recording.host_ranges = {};
   recording.host_compute = {};

@@ -116,11 +116,7 @@ bool steps_by_ranges(RankTimeline& rank, Range range_of) {
   return true;
 }
 
-}  // namespace
-
-void find_step_windows(RankTimeline& rank) {
-  if (rank.devices.empty()) return;
-  if (rank.recording.steps.empty()) return rank.notes.add(Note::no_steps);
+void find_windows(RankTimeline& rank) {
   if (steps_by_launches(rank)) return;
   if (steps_by_ranges(rank, [](const StepRange& step) { return step.gpu_annotation; })) {
     rank.notes.add(Note::steps_from_annotations);
@@ -132,6 +128,49 @@ void find_step_windows(RankTimeline& rank) {
   if (!steps_by_ranges(rank, host)) return;
   // Where communication is on the host too, the host's range is the right one.
   if (rank.recording.gpu.size() > 0) rank.notes.add(Note::steps_from_host);
+}
+
+// The step whose window an instant on the GPU lies in.
+std::int64_t step_of_window(const DeviceTimeline& device, Ns instant) {
+  const auto after =
+      std::partition_point(device.steps.begin(), device.steps.end(),
+                           [instant](const auto& step) { return step.second.start <= instant; });
+  if (after == device.steps.begin()) return kUnknown;
+  const auto& [number, window] = *(after - 1);
+  return instant < window.end ? number : kUnknown;
+}
+
+// The step that launched each communication; without its launch, the one in whose window it starts.
+// Communication on the host is its own launch.
+void name_steps_of_communications(RankTimeline& rank) {
+  const Recording& recording = rank.recording;
+  const std::vector<StepRange> steps = by_host_time(recording.steps);
+  const LaunchIndex launches(recording.launches);
+  for (DeviceTimeline& device : rank.devices) {
+    for (CommOp& op : device.comm) {
+      std::optional<Ns> asked;
+      if (!device.device) {
+        asked = op.time.start;
+      } else if (const auto launch =
+                     launches.find(recording.gpu.correlation[op.source], op.time.start)) {
+        asked = recording.launches.start[*launch];
+      }
+      if (steps.empty() || !asked) {
+        op.step = step_of_window(device, op.time.start);
+      } else if (const auto step = step_at(steps, *asked)) {
+        op.step = steps[*step].number;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void find_step_windows(RankTimeline& rank) {
+  if (rank.devices.empty()) return;
+  if (rank.recording.steps.empty()) return rank.notes.add(Note::no_steps);
+  find_windows(rank);
+  name_steps_of_communications(rank);
 }
 
 bool step_is_chosen(std::int64_t number, const WindowOptions& options) {

@@ -18,7 +18,8 @@ struct WindowOptions {
   std::vector<std::int64_t> steps;  // --steps: only these, and the window is theirs; empty: all
 };
 
-// Fills `steps` of every device of the rank: the windows of its steps on the GPU, which tile.
+// Fills `steps` of every device of the rank: the windows of its steps on the GPU, which tile; and
+// the step of each of its communications.
 void find_step_windows(RankTimeline& rank);
 
 // The window that a device's figures are for; nothing where its steps hold none of those asked for.

@@ -22,6 +22,18 @@ void compact(Values& column, const std::vector<bool>& drop) {
   column.shrink(kept);
 }
 
+// The calls of the rows that stay, by their new rows.
+Calls kept_calls(const Calls& calls, const std::vector<bool>& drop) {
+  Calls kept;
+  std::size_t dropped = 0;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (; row < calls.row(i); ++row) dropped += drop[row] ? 1 : 0;
+    if (!drop[row]) kept.add(row - dropped, calls.key(i));
+  }
+  return kept;
+}
+
 void remove_rows(GpuActivities& gpu, const std::vector<bool>& drop) {
   compact(gpu.start, drop);
   compact(gpu.end, drop);
@@ -31,6 +43,11 @@ void remove_rows(GpuActivities& gpu, const std::vector<bool>& drop) {
   compact(gpu.stream, drop);
   compact(gpu.meta, drop);
   compact(gpu.kind, drop);
+}
+
+// `from` counts its rows from `offset` on.
+void append_calls(Calls& to, const Calls& from, std::size_t offset) {
+  for (std::size_t i = 0; i < from.size(); ++i) to.add(offset + from.row(i), from.key(i));
 }
 
 // From the first to the last moment that the host's records cover.
@@ -79,6 +96,7 @@ void TraceBuilder::add_activity(const ActivityInput& activity) {
     last_stream_ = found->second;
   }
   GpuActivities& gpu = recording_.gpu;
+  if (activity.meta.valid()) recording_.calls.add(gpu.size(), activity.call);
   gpu.start.push_back(activity.start);
   gpu.end.push_back(std::max(activity.start, activity.end));
   gpu.correlation.push_back(activity.correlation);
@@ -97,6 +115,11 @@ void TraceBuilder::add_launch(std::uint64_t correlation, Ns start, ThreadId thre
   recording_.launches.start.push_back(start);
   recording_.launches.thread.push_back(thread);
   recording_.launches.external_id.push_back(external_id == correlation ? 0 : external_id);
+}
+
+void TraceBuilder::add_host_range(const HostRange& range, const CallKey& call) {
+  if (range.meta.valid()) recording_.host_calls.add(recording_.host_ranges.size(), call);
+  recording_.host_ranges.push_back(range);
 }
 
 void TraceBuilder::add_host_compute(Interval interval, ThreadId thread) {
@@ -171,6 +194,8 @@ void TraceBuilder::append_activities(Recording& later) {
     metas.push_back(add_meta(meta));
   }
   const auto meta_of = [&metas](MetaId id) { return id.valid() ? metas[id.index()] : id; };
+  append_calls(recording_.calls, later.calls, to.size());
+  append_calls(recording_.host_calls, later.host_calls, recording_.host_ranges.size());
   move_column(to.start, from.start, same);
   move_column(to.end, from.end, same);
   move_column(to.correlation, from.correlation, same);
@@ -265,7 +290,9 @@ void TraceBuilder::drop_lost_times() {
     ++count;
     recording_.notes.add(Note::zero_timestamp, recording_.strings.get(gpu.name[i]));
   }
-  if (count > 0) remove_rows(gpu, lost);
+  if (count == 0) return;
+  recording_.calls = kept_calls(recording_.calls, lost);
+  remove_rows(gpu, lost);
 }
 
 // A duration beyond the whole recording is an end that was never recorded.

@@ -20,6 +20,7 @@ struct ActivityInput {
   std::uint64_t correlation = 0;
   std::uint64_t external_id = 0;
   MetaId meta;
+  CallKey call = {};  // counts only with metadata
 };
 
 class TraceBuilder {
@@ -33,7 +34,8 @@ class TraceBuilder {
   void add_activity(const ActivityInput& activity);
   void add_launch(std::uint64_t correlation, Ns start, ThreadId thread,
                   std::uint64_t external_id = 0);
-  void add_host_range(const HostRange& range) { recording_.host_ranges.push_back(range); }
+  // `call` counts only with metadata.
+  void add_host_range(const HostRange& range, const CallKey& call = {});
   void add_host_compute(Interval interval, ThreadId thread);
   void add_step(std::int64_t number, Interval range, bool on_gpu);
 

@@ -14,6 +14,7 @@
 #include "base/blocks.h"
 #include "base/id.h"
 #include "base/strings.h"
+#include "model/calls.h"
 #include "model/interval_set.h"
 #include "model/notes.h"
 
@@ -43,6 +44,8 @@ struct CollectiveMeta {
   StringId group_name;                   // process-local: two ranks may name different groups "3"
   StringId group_description;            // "default_pg", "mesh_tp", ...
   StringId group_ranks;                  // as written: "[0, 1, 2, ...]"; may be cut or empty
+  std::int64_t group_start = kUnknown;   // global rank of the first member, and the distance of
+  std::int64_t group_stride = kUnknown;  // each to the next where all are equal; records only
   friend auto operator<=>(const CollectiveMeta&, const CollectiveMeta&) = default;
 };
 
@@ -135,8 +138,10 @@ struct Recording {
   std::vector<std::pair<std::int64_t, std::int64_t>> threads;  // process, thread; by ThreadId
   std::vector<CollectiveMeta> metas;
   GpuActivities gpu;
+  Calls calls;  // of GPU activities with metadata
   Launches launches;
   std::vector<HostRange> host_ranges;
+  Calls host_calls;              // of host ranges with metadata
   std::vector<StepRange> steps;  // sorted by number
   IntervalSet host_compute;      // filled only for recordings without GPU events
   Notes notes;

@@ -1,5 +1,6 @@
 #include "simulate/comms.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace commlens::simulate {
@@ -17,7 +18,25 @@ std::string list_text(const std::vector<Number>& numbers) {
   return text + (numbers.size() > kMaxListed ? ", ...]" : "]");
 }
 
+bool may_hold_zero(const std::vector<std::int64_t>& rows) {
+  const auto zeros = static_cast<std::size_t>(std::count(rows.begin(), rows.end(), 0));
+  return rows.size() > kMaxListed || (zeros > 0 && zeros < rows.size());
+}
+
 }  // namespace
+
+int CommsRecord::rank_in_group() const {
+  return index_in_group(group(), collective.point_to_point ? other_rank() : member.rank);
+}
+
+int CommsRecord::group_stride() const {
+  return group().ranks.size() > 1 ? group().ranks[1] - group().ranks[0] : 1;
+}
+
+bool CommsRecord::may_have_zero_split() const {
+  return may_hold_zero(rows_sent(collective, index)) ||
+         may_hold_zero(rows_received(collective, index));
+}
 
 std::string CommsRecord::ranks_text() const { return list_text(group().ranks); }
 

@@ -26,6 +26,12 @@ struct CommsRecord {
   int destination() const { return collective.members[1].rank; }
   int other_rank() const { return member.op == Op::send ? destination() : source(); }
 
+  // Positions in the group: the own one, of point-to-point the other's.
+  int rank_in_group() const;
+  int group_stride() const;
+  // Whether a list of splits holds a zero beside other sizes, or is cut.
+  bool may_have_zero_split() const;
+
   std::string ranks_text() const;  // "[0, 1, 2]", cut after 30 as Kineto does
   std::string in_splits() const;   // empty list where the operation has none
   std::string out_splits() const;

@@ -25,10 +25,9 @@ void write_data(KinetoText& text, const CommsRecord& record) {
 }
 
 void write_host_identity(KinetoText& text, const CommsRecord& record, std::int64_t rank) {
-  const Group& group = record.group();
   text.arg("Rank", rank);
-  text.arg("Global rank start", group.ranks[0]);
-  text.arg("Global rank stride", group.ranks.size() > 1 ? group.ranks[1] - group.ranks[0] : 1);
+  text.arg("Global rank start", record.group().ranks[0]);
+  text.arg("Global rank stride", record.group_stride());
   text.arg("Is asynchronized op", 1);
   if (record.with_seq) text.arg("Seq", record.seq);
 }
@@ -44,10 +43,9 @@ void write_kernel_comms(KinetoText& text, const CommsRecord& record, bool with_s
 }
 
 void write_host_comms(KinetoText& text, const CommsRecord& record) {
-  const int rank = record.collective.point_to_point ? record.other_rank() : record.member.rank;
   write_data(text, record);
   write_group(text, record);
-  write_host_identity(text, record, index_in_group(record.group(), rank));
+  write_host_identity(text, record, record.rank_in_group());
 }
 
 void write_wait_comms(KinetoText& text, const CommsRecord& record) {

@@ -26,7 +26,8 @@ class RankRecorder {
   void add_call(const RuntimeCall& call, int index);
   void add_activity(const GpuEvent& event);
   void add_gpu_steps();
-  MetaId meta(int collective, int member);
+  MetaId meta(int collective, int member, bool on_host);
+  CallKey call(int collective, int member, bool on_host) const;
   ThreadId thread() { return builder_.thread(profile_.process(), profile_.process()); }
   std::int64_t& events() { return builder_.about().events; }
 
@@ -60,7 +61,7 @@ void RankRecorder::describe() {
   if (profile_.options().metadata) describe_groups();
 }
 
-MetaId RankRecorder::meta(int collective, int member) {
+MetaId RankRecorder::meta(int collective, int member, bool on_host) {
   if (!profile_.options().metadata) return {};
   const CommsRecord comms = profile_.comms(collective, member);
   const Group& group = comms.group();
@@ -71,7 +72,23 @@ MetaId RankRecorder::meta(int collective, int member) {
                             .group_size = static_cast<std::int64_t>(group.ranks.size()),
                             .group_name = builder_.intern(group.name),
                             .group_description = builder_.intern(group.description),
-                            .group_ranks = builder_.intern(comms.ranks_text())});
+                            .group_ranks = builder_.intern(comms.ranks_text()),
+                            .group_start = on_host ? group.ranks[0] : kUnknown,
+                            .group_stride = on_host ? comms.group_stride() : kUnknown});
+}
+
+// Kernels bear numbers only where the recorder is new enough, and never the rank in the group.
+CallKey RankRecorder::call(int collective, int member, bool on_host) const {
+  if (!profile_.options().metadata) return {};
+  const CommsRecord comms = profile_.comms(collective, member);
+  const bool numbered = comms.with_seq && (on_host || profile_.options().kernel_seq);
+  const bool pair = comms.collective.point_to_point;
+  return {.comms_id = numbered && !on_host ? comms.comms_id() : 0,
+          .seq = numbered ? comms.seq : kUnknown,
+          .rank = on_host ? comms.rank_in_group() : -1,
+          .source = pair ? comms.source() : -1,
+          .destination = pair ? comms.destination() : -1,
+          .zero_split = comms.may_have_zero_split()};
 }
 
 // Operators are of no interest to readers, but for the records of collectives.
@@ -96,9 +113,10 @@ void RankRecorder::add_range(const HostRange& range, int index) {
                              .thread = thread(),
                              .name = {},
                              .backend = {},
-                             .meta = meta(range.collective, range.member),
+                             .meta = meta(range.collective, range.member, true),
                              .external_id = static_cast<std::uint64_t>(Profile::external_id(index)),
-                             .kind = HostRangeKind::collective_record});
+                             .kind = HostRangeKind::collective_record},
+                            call(range.collective, range.member, true));
   }
 }
 
@@ -132,7 +150,8 @@ void RankRecorder::add_activity(const GpuEvent& event) {
   events() += 1 + (arrow ? 1 : 0) + (event.collective >= 0 ? 1 : 0);  // its annotation
   const Interval own = profile_.own(event.start, event.end);
   const int range = profile_.call(event.call).range;
-  const MetaId described = event.collective >= 0 ? meta(event.collective, event.member) : MetaId();
+  const bool communicates = event.collective >= 0;
+  const MetaId described = communicates ? meta(event.collective, event.member, false) : MetaId();
   builder_.add_activity(
       {.kind = activity_kind(event.kind),
        .start = own.start,
@@ -141,7 +160,8 @@ void RankRecorder::add_activity(const GpuEvent& event) {
        .stream = {.device = profile_.device(), .context = 1, .stream = event.stream},
        .correlation = static_cast<std::uint64_t>(Profile::correlation(event.call)),
        .external_id = static_cast<std::uint64_t>(range >= 0 ? Profile::external_id(range) : 0),
-       .meta = described});
+       .meta = described,
+       .call = communicates ? call(event.collective, event.member, false) : CallKey()});
 }
 
 void RankRecorder::add_gpu_steps() {
