@@ -126,6 +126,32 @@ std::uint64_t id_of(const Statement& s, std::string_view key) {
   return text.empty() ? 0 : static_cast<std::uint64_t>(whole(text));
 }
 
+// "0,1" as Kineto prints a list.
+std::string list_of(const Statement& s, std::string_view key) {
+  std::string list;
+  if (more(s, key).empty()) return list;
+  for (const std::string_view element : split(more(s, key), ','))
+    list += (list.empty() ? "[" : ", ") + std::string(element);
+  return list + "]";
+}
+
+void add_call(const Statement& s, Collective& c) {
+  const auto number = [&s](std::string_view key, std::int64_t absent) {
+    return more(s, key).empty() ? absent : whole(more(s, key));
+  };
+  c.start = number("start", kUnknown);
+  c.stride = number("stride", kUnknown);
+  c.splits = list_of(s, "split");
+  const bool zero = c.splits.find("[0,") == 0 || c.splits.find(" 0") != std::string::npos;
+  const bool other = c.splits.find_first_of("123456789") != std::string::npos;
+  c.call = {.comms_id = id_of(s, "comms_id"),
+            .seq = number("seq", kUnknown),
+            .rank = static_cast<std::int32_t>(number("rank", -1)),
+            .source = static_cast<std::int32_t>(number("src", -1)),
+            .destination = static_cast<std::int32_t>(number("dst", -1)),
+            .zero_split = (zero && other) || c.splits.find("...") != std::string::npos};
+}
+
 std::optional<Collective> collective_of(const Statement& s, std::optional<Op> op) {
   const std::string_view name = more(s, "op");
   if (name.empty() && !op) return std::nullopt;
@@ -137,11 +163,8 @@ std::optional<Collective> collective_of(const Statement& s, std::optional<Op> op
   if (const auto named = op_from_collective_name(c.name)) op = named;
   if (const auto n = more(s, "n"); !n.empty()) c.group_size = whole(n);
   c.group = more(s, "group");
-  if (const auto ranks = more(s, "ranks"); !ranks.empty()) {
-    for (const std::string_view rank : split(ranks, ','))
-      c.ranks += (c.ranks.empty() ? "[" : ", ") + std::string(rank);
-    c.ranks += "]";
-  }
+  c.ranks = list_of(s, "ranks");
+  add_call(s, c);
   if (const auto bytes = more(s, "bytes"); !bytes.empty()) {
     c.in_elements = c.out_elements = bytes_of(bytes);
     const std::int64_t parts = std::max<std::int64_t>(1, c.group_size);
@@ -233,8 +256,12 @@ MetaId add_meta(TraceBuilder& builder, const std::optional<Collective>& c) {
                            .group_size = c->group_size,
                            .group_name = text(c->group),
                            .group_description = text(c->description),
-                           .group_ranks = text(c->ranks)});
+                           .group_ranks = text(c->ranks),
+                           .group_start = c->start,
+                           .group_stride = c->stride});
 }
+
+CallKey call_of(const std::optional<Collective>& c) { return c ? c->call : CallKey{}; }
 
 }  // namespace
 
@@ -272,7 +299,8 @@ Recording recording(const Situation& s, std::string_view path) {
                           .stream = a.stream,
                           .correlation = a.correlation,
                           .external_id = a.external_id,
-                          .meta = add_meta(builder, a.meta)});
+                          .meta = add_meta(builder, a.meta),
+                          .call = call_of(a.meta)});
   }
   for (const Launch& launch : s.launches)
     builder.add_launch(launch.correlation, launch.at + s.origin,
@@ -294,7 +322,7 @@ Recording recording(const Situation& s, std::string_view path) {
     }
     if (host.kind == HostRangeKind::collective_record && host.meta && !range.meta.valid())
       continue;  // "wait" and "init"
-    builder.add_host_range(range);
+    builder.add_host_range(range, call_of(host.meta));
   }
   for (const Step& step : s.steps)
     builder.add_step(step.number, on_clock(s, step.time), step.on_gpu);
@@ -486,6 +514,19 @@ class KinetoText {
     if (!c->description.empty())
       args.emplace_back("Process Group Description", quoted(c->description));
     if (!c->ranks.empty()) args.emplace_back("Process Group Ranks", quoted(c->ranks));
+    const auto number = [&args](std::string_view key, std::int64_t value) {
+      if (value >= 0) args.emplace_back(key, std::to_string(value));
+    };
+    number("Global rank start", c->start);
+    number("Global rank stride", c->stride);
+    number("Seq", c->call.seq);
+    number("Rank", c->call.rank);
+    number("Src Rank", c->call.source);
+    number("Dst Rank", c->call.destination);
+    if (c->call.comms_id != 0) args.emplace_back("Comms Id", std::to_string(c->call.comms_id));
+    if (c->splits.empty()) return;
+    args.emplace_back("In split size", quoted(c->splits));
+    args.emplace_back("Out split size", quoted(c->splits));
   }
 
   void add(Fields fields, std::pair<std::string, std::string> lane, Interval time, Fields args) {

@@ -13,7 +13,9 @@
 //   when    [start,end) or [start,end], several; launches: one instant, [5]
 //   more    corr=5 (correlation)  id=77 (External id)  name=KERNEL_NAME or nccl:all_reduce
 //           bytes=1M n=8 group=tp ranks=0,1 op=_allgather_base: metadata; without any of these an
-//           operation is known by its kernel's name only
+//           operation is known by its kernel's name only. Of the call itself: seq=4 comms_id=9
+//           rank=1 (in the group) src=0 dst=3 split=4,0 (split sizes), and of the group start=0
+//           stride=2
 // Times are nanoseconds, or have a unit (1.5us, 2ms, 3s), and count from `Situation::origin`, since
 // a time of 0 is a lost one to the readers. K, M and G of bytes are powers of 1024.
 #pragma once
@@ -38,6 +40,10 @@ struct Collective {
   std::string group;
   std::string description;
   std::string ranks;  // "[0, 1]"
+  std::int64_t start = kUnknown;
+  std::int64_t stride = kUnknown;
+  CallKey call;
+  std::string splits;  // "[4, 0]", of input and output
 };
 
 struct Activity {
