@@ -20,6 +20,7 @@ namespace commlens {
   X(fetch, 2, "of text, read from disk and decompressed") \
   X(classify, 1, "")                                      \
   X(windows, 1, "")                                       \
+  X(own_times, 1, "")                                     \
   X(figures, 1, "")                                       \
   X(arrange, 1, "")                                       \
   X(analyses, 1, "")                                      \

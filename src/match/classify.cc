@@ -20,6 +20,7 @@
 #include "match/call_facts.h"
 #include "match/group_table.h"
 #include "match/host_links.h"
+#include "match/kernel_times.h"
 #include "model/bandwidth.h"
 
 namespace commlens {
@@ -51,7 +52,8 @@ class Classifier {
         rules_(rules),
         links_(rank.recording),
         groups_(rank),
-        names_(rank.recording.strings.size()) {}
+        names_(rank.recording.strings.size()),
+        kernel_times_(rank.recording.strings.size()) {}
 
   void run() {
     const GpuActivities& gpu = recording_.gpu;
@@ -59,6 +61,7 @@ class Classifier {
     make_room();
     for (std::size_t i = 0; i < gpu.size(); ++i) add(i, judge(i));
     describe_calls();
+    rank_.kernel_times = kernel_times_.most(recording_.strings);
     if (gpu.size() == 0) add_host_timeline();
     // What only classification reads is let go before the unions take their memory.
     if (!keep_columns_) let_go();
@@ -211,6 +214,7 @@ class Classifier {
       case ActivityClass::compute:
         if (stream_lane.compute.empty()) stream_lane.compute.reserve(stream_lane.activities);
         stream_lane.compute.push_back(gpu.interval(i));
+        kernel_times_.add(gpu.name[i], gpu.end[i] - gpu.start[i]);
         if (possible(gpu.name[i])) possible_[gpu.name[i]] += gpu.end[i] - gpu.start[i];
         return;
       case ActivityClass::memory: lane.memory.push_back(gpu.interval(i)); return;
@@ -350,6 +354,7 @@ class Classifier {
   HostLinks links_;
   GroupTable groups_;
   std::vector<JudgedName> names_;
+  KernelTimes kernel_times_;
   std::map<std::int64_t, Lane> lanes_;  // by device
   std::vector<StreamLane> streams_;     // by StreamId
   std::map<StringId, Ns> possible_;

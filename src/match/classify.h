@@ -9,8 +9,8 @@
 
 namespace commlens {
 
-// Fills `classes`, `groups`, `devices` (activities, compute, memory, comm, extent), `evidence` and
-// notes from the rank's recording. `rules` are the user's.
+// Fills `classes`, `groups`, `peers`, `kernel_times`, `devices` (activities, compute, memory, comm,
+// extent), `evidence` and notes from the rank's recording. `rules` are the user's.
 // Without `keep_columns`, the columns that nothing reads afterwards are let go.
 void classify(RankTimeline& rank, const std::vector<NameRule>& rules, bool keep_columns = true);
 

@@ -18,6 +18,7 @@
 #include "match/classify.h"
 #include "match/exposure.h"
 #include "match/merge.h"
+#include "match/own_time.h"
 #include "match/runs.h"
 #include "match/trail.h"
 #include "match/windows.h"
@@ -79,18 +80,23 @@ WindowOptions window_options(const StudyOptions& options) {
           .steps = options.steps};
 }
 
-// Figures of the chosen window and of every chosen step.
-void compute_figures(RankTimeline& rank, const WindowOptions& options) {
-  for (DeviceTimeline& device : rank.devices) {
+// Figures of the chosen window and of every chosen step. `host_idle`: by device, when nothing was
+// queued.
+void compute_figures(RankTimeline& rank, const std::vector<IntervalSet>& host_idle,
+                     const WindowOptions& options) {
+  for (std::size_t d = 0; d < rank.devices.size(); ++d) {
+    DeviceTimeline& device = rank.devices[d];
     const std::optional<Interval> window = chosen_window(device, options);
     WindowFigures figures =
         window_figures(device, window.value_or(Interval{device.extent.start, device.extent.start}));
     device.breakdown = figures.breakdown;
+    device.breakdown.host_idle = host_idle[d].overlap(device.breakdown.window);
     device.exposures = std::move(figures.exposures);
     const ExposureFigures exposure(device);
     for (const auto& [number, range] : device.steps) {
       if (!step_is_chosen(number, options)) continue;
       device.step_figures.push_back(exposure.of(number, range));
+      device.step_figures.back().breakdown.host_idle = host_idle[d].overlap(range);
     }
   }
   // A device without any of the chosen steps has no window to speak of.
@@ -119,7 +125,9 @@ void prepare(RankTimeline& rank, const Settings& settings) {
   const bool keep = settings.keep_activities || rank.recording.path == "-";
   measured(Stage::classify, [&] { classify(rank, settings.rules, keep); });
   measured(Stage::windows, [&] { find_step_windows(rank); });
-  measured(Stage::figures, [&] { compute_figures(rank, settings.windows); });
+  std::vector<IntervalSet> host_idle;
+  measured(Stage::own_times, [&] { host_idle = find_own_times(rank); });
+  measured(Stage::figures, [&] { compute_figures(rank, host_idle, settings.windows); });
   rank.ready = true;
   if (!keep) let_go_of_columns(rank);
 }
@@ -243,8 +251,8 @@ void explain_chosen_rank(Job& job, std::optional<std::int64_t> chosen) {
     return rank.rank == *chosen && rank.run == 0;
   });
   if (row == job.ranks.end())
-    throw Error(ErrorKind::usage, "--explain: there is no rank " + std::to_string(*chosen) +
-                                      " in these inputs");
+    throw Error(ErrorKind::usage,
+                "--explain: there is no rank " + std::to_string(*chosen) + " in these inputs");
   constexpr std::size_t kMostTrails = 5;
   job.trails = trails_of(job, static_cast<std::size_t>(row - job.ranks.begin()), kMostTrails);
 }
@@ -361,7 +369,8 @@ Study run_study(const StudyOptions& options) {
   // Figures to results. Nothing of the job changes from here on.
   measured(Stage::analyses, [&] {
     for (const Analysis* analysis : analyses())
-      study.report.results.push_back(analysis->run(study.job, {.by = options.by, .explain = options.explain}));
+      study.report.results.push_back(
+          analysis->run(study.job, {.by = options.by, .explain = options.explain}));
   });
   const auto absent = parts_without_analysis();
   study.report.absent_parts.assign(absent.begin(), absent.end());
