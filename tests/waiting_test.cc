@@ -206,7 +206,7 @@ TEST(Waits, BelowTheClocksUncertaintyIsUndecidable) {
   done.clocks.domains = 2;
   done.clocks.bin_length = 1000;
   done.clocks.most = {{0, 3, 3, 0}};
-  done.clocks.lines[1].spread = 1;
+  done.clocks.links = {{0, 0, 0}, {0, 1, 1}};
   const Waits waits = find_waits(done);
   EXPECT_EQ(waits.total, 12);
   EXPECT_EQ(waits.undecidable, 2);

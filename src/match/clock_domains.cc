@@ -1,0 +1,190 @@
+// Problem: ranks of one host share a clock, which makes comparing them exact; but which are of one
+// host is what a file, or the user, says, and that can be wrong (all hosts named "localhost").
+//
+// Method: rows that name the same host start as one domain. An operation that would let one of them
+// leave before another of them has entered contradicts that: a few microseconds are how well each
+// process reads the one clock (`skew`); more, and either the host is wrong or the match is. Which
+// one cannot be told, so neither is used: the ranks get clocks of their own, and the operation, if
+// it was matched by likeness alone, is left out. Ranks go one by one, the one in most
+// contradictions first, so that one wrong line of --hosts does not undo a host.
+//
+// When it is wrong: hosts whose clocks differ by less than every operation's transfer takes
+// contradict nothing. A wrong name of such a host is not found, and its offset is taken as 0.
+#include "match/clock_domains.h"
+
+#include <algorithm>
+#include <map>
+
+#include "match/comm_numbers.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+namespace {
+
+// How far processes of one host were seen to read their one clock apart.
+constexpr Ns kLargestSkew = 10'000;
+// So many ranks leave their host one by one; if that does not end the contradictions, all do.
+constexpr int kMostRounds = 8;
+
+std::vector<bool> rows_in_operations(const Job& job) {
+  std::vector<bool> active(job.ranks.size());
+  for (const Part& part : job.matching.parts) active[part.rank] = true;
+  return active;
+}
+
+// Rows by host, but for those in `alone`.
+ClockDomains domains_by_host(const Job& job, const std::vector<bool>& active,
+                             const std::vector<bool>& alone) {
+  ClockDomains domains;
+  domains.of_row.resize(job.ranks.size());
+  std::map<std::string_view, std::uint32_t> of_host;
+  std::uint32_t next = 0;
+  for (const bool pass_of_active : {true, false}) {
+    for (std::size_t row = 0; row < job.ranks.size(); ++row) {
+      if (active[row] != pass_of_active) continue;
+      const RankTimeline& rank = job.ranks[row];
+      const bool shares = !alone[row] && !rank.host.empty() && rank.run == 0 &&
+                          rank.recording.clock == ClockBase::epoch;
+      const auto [known, is_new] =
+          shares ? of_host.try_emplace(rank.host, next) : std::pair{of_host.end(), true};
+      domains.of_row[row] = is_new ? next : known->second;
+      if (!is_new) continue;
+      ++next;
+      if (pass_of_active) domains.first_row.push_back(static_cast<std::uint32_t>(row));
+    }
+  }
+  domains.count = domains.first_row.size();
+  return domains;
+}
+
+// Contradictions inside of domains.
+struct Conflicts {
+  std::vector<std::int64_t> of_row;  // how many each row is in
+  std::vector<const ClockOp*> ops;
+  std::vector<const ClockOp*> impossible;  // of these, those that contradict one rank alone
+  Ns skew = 0;                             // the largest small one
+  Ns worst = 0;                            // the largest
+  bool any() const { return worst > 0; }
+};
+
+// Counts the rows of a domain that an operation makes contradict each other: those that had left
+// when the last entered, and those that had not entered when the first left. Says whether one
+// contradicts itself.
+bool count_rows(const Job& job, const ClockDomains& domains, const MatchedOp& op,
+                const ClockSpan& span, std::vector<std::int64_t>& of_row) {
+  struct Attended {
+    std::uint32_t row = 0;
+    Ns start = 0;
+    Ns end = 0;
+  };
+  std::vector<Attended> here;
+  for (std::uint32_t i = 0; i < op.count; ++i) {
+    const Part& part = job.matching.parts[op.first + i];
+    if (domains.of_row[part.rank] != span.domain) continue;
+    const Recording& recording = job.ranks[part.rank].recording;
+    const Interval time = comm_of(job, part).time;
+    here.push_back(
+        {part.rank, absolute_time(recording, time.start), absolute_time(recording, time.end)});
+  }
+  const auto last = std::find_if(here.begin(), here.end(),
+                                 [&](const Attended& a) { return a.start == span.entered; });
+  const auto first =
+      std::find_if(here.begin(), here.end(), [&](const Attended& a) { return a.end == span.left; });
+  for (const Attended& each : here) {
+    if (last->start - each.end > kLargestSkew) {
+      ++of_row[each.row];
+      ++of_row[last->row];
+    }
+    if (each.start - first->end > kLargestSkew) {
+      ++of_row[each.row];
+      ++of_row[first->row];
+    }
+  }
+  return last->row == first->row;
+}
+
+Conflicts find_conflicts(const Job& job, const ClockDomains& domains,
+                         const ClockEvidence& evidence) {
+  Conflicts conflicts;
+  conflicts.of_row.resize(job.ranks.size());
+  for (const ClockOp& op : evidence.ops) {
+    bool contradicts = false;
+    bool impossible = false;
+    for (std::size_t i = op.first; i < op.first + op.count; ++i) {
+      const ClockSpan& span = evidence.spans[i];
+      if (span.entered == ClockSpan::kNobody || span.left == ClockSpan::kNobody) continue;
+      const Ns by = span.entered - span.left;
+      if (by <= kLargestSkew) {
+        conflicts.skew = std::max(conflicts.skew, by);
+        continue;
+      }
+      contradicts = true;
+      conflicts.worst = std::max(conflicts.worst, by);
+      if (count_rows(job, domains, job.matching.ops[op.op], span, conflicts.of_row))
+        impossible = true;
+    }
+    if (contradicts) conflicts.ops.push_back(&op);
+    if (impossible) conflicts.impossible.push_back(&op);
+  }
+  return conflicts;
+}
+
+// The rows in most contradictions; `all`: every row of a domain that has any.
+void separate(const std::vector<std::int64_t>& conflicts, bool all, const ClockDomains& domains,
+              std::vector<bool>& alone) {
+  const std::int64_t most = *std::max_element(conflicts.begin(), conflicts.end());
+  std::vector<bool> contradicted(domains.count);
+  for (std::size_t row = 0; row < alone.size(); ++row) {
+    if (conflicts[row] == most) alone[row] = true;
+    if (conflicts[row] > 0) contradicted[domains.of_row[row]] = true;
+  }
+  if (!all) return;
+  for (std::size_t row = 0; row < alone.size(); ++row) {
+    const std::uint32_t domain = domains.of_row[row];
+    if (domain < domains.count && contradicted[domain]) alone[row] = true;
+  }
+}
+
+std::string in_words(const Job& job, const std::vector<bool>& alone, std::size_t operations,
+                     Ns worst) {
+  std::vector<std::int64_t> ranks;
+  std::string host;
+  for (std::size_t row = 0; row < alone.size(); ++row) {
+    if (!alone[row]) continue;
+    ranks.push_back(job.ranks[row].rank);
+    if (host.empty()) host = job.ranks[row].host;
+  }
+  return (ranks.size() == 1 ? "rank " : "ranks ") + format_ranks(ranks) +
+         " cannot share the clock of host \"" + host + "\" as said: " + std::to_string(operations) +
+         (operations == 1 ? " operation ends" : " operations end") + " up to " +
+         std::to_string(worst / 1000) +
+         " us before everybody has entered; the host, or how they were matched, is wrong";
+}
+
+}  // namespace
+
+SharedClocks find_shared_clocks(const Job& job) {
+  SharedClocks shared;
+  const std::vector<bool> active = rows_in_operations(job);
+  std::vector<bool> alone(job.ranks.size());
+  std::size_t operations = 0;
+  Ns worst = 0;
+  for (int round = 0;; ++round) {
+    shared.domains = domains_by_host(job, active, alone);
+    shared.evidence = gather_evidence(job, shared.domains, shared.doubted);
+    const Conflicts conflicts = find_conflicts(job, shared.domains, shared.evidence);
+    shared.skew = conflicts.skew;
+    if (!conflicts.any()) break;
+
+    operations = std::max(operations, conflicts.ops.size());
+    worst = std::max(worst, conflicts.worst);
+    shared.doubted.resize(job.matching.ops.size());
+    for (const ClockOp* op : conflicts.ops) shared.doubted[op->op] = !op->firm;
+    for (const ClockOp* op : conflicts.impossible) shared.doubted[op->op] = true;
+    separate(conflicts.of_row, round >= kMostRounds, shared.domains, alone);
+  }
+  if (worst > 0) shared.contradiction = in_words(job, alone, operations, worst);
+  return shared;
+}
+
+}  // namespace commlens

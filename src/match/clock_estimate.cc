@@ -1,0 +1,277 @@
+// Problem: causality alone leaves an offset open by about what a transfer takes. Method: nobody
+// leaves an all-reduce before everybody's data have come, and then all leave within microseconds.
+// So the ends of one operation, each by its own clock, differ by the clocks' offset:
+//
+//   host A  [========]                      own ends       107   209   311
+//   host B      [====]                                     ---   ---   ---
+//           entries say nothing,            of B            95   197   299.2
+//           exits agree                     add to B        12    12    11.8   => 12, spread 1 us
+//
+// The median over operations is the estimate; how far the middle nine tenths of them scatter is its
+// spread. One clock that runs faster shows as a slope of the differences over time.
+//
+// Which pairs: a tree that prefers pairs with many operations in common. In each group one domain
+// stands for all as its hub, so that a group of n clocks costs n differences, not n * n.
+//
+// When it is wrong: where ends differ by a constant for another reason (one host always leaves
+// 20 us later) that is taken for an offset. The bounds, which this estimate must lie in, do not
+// rest on it, and only they make a verdict certain.
+#include "match/clock_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace commlens {
+namespace {
+
+constexpr std::size_t kFewestSamples = 3;  // fewer agree by chance
+constexpr Ns kLeastSpread = 1'000;         // resolution of microsecond files
+
+// The middle one; reorders.
+template <class Values>
+auto median_of(Values& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Ns percentile(const std::vector<Ns>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+}
+
+// Half of the range of the middle nine tenths.
+Ns half_range(std::vector<Ns> values) {
+  std::sort(values.begin(), values.end());
+  return (percentile(values, 0.95) - percentile(values, 0.05)) / 2;
+}
+
+std::vector<Ns> residuals(const std::vector<ClockSample>& samples, const EstimatedLine& line) {
+  std::vector<Ns> rest;
+  rest.reserve(samples.size());
+  for (const ClockSample& sample : samples)
+    rest.push_back(sample.at + sample.ahead - line.common(sample.at));
+  return rest;
+}
+
+struct Slope {
+  double rate = 0;   // 0 where it could as well be scatter, or is too much for drift
+  double error = 0;  // how far off it may be
+};
+
+// The median slope of pairs that lie half of the samples apart: each sample counts once or twice,
+// and up to a quarter of them can be anything.
+Slope slope_of(const std::vector<ClockSample>& samples) {
+  const std::size_t half = samples.size() / 2;
+  std::vector<double> slopes;
+  std::vector<Ns> gaps;
+  for (std::size_t i = 0; i + half < samples.size(); ++i) {
+    const ClockSample& late = samples[i + half];
+    if (late.at <= samples[i].at) continue;
+    gaps.push_back(late.at - samples[i].at);
+    slopes.push_back(static_cast<double>(late.ahead - samples[i].ahead) /
+                     static_cast<double>(gaps.back()));
+  }
+  if (gaps.empty()) return {.error = kLargestDrift};
+  const auto gap = static_cast<double>(median_of(gaps));
+  const double rate = median_of(slopes);
+  const EstimatedLine line{.anchor = samples.front().at, .rate = rate};
+  const auto scatter =
+      static_cast<double>(std::max(kLeastSpread, half_range(residuals(samples, line))));
+  const double by_chance = 3 * scatter / std::sqrt(static_cast<double>(half));
+  const bool is_drift = std::abs(rate) <= kLargestDrift && std::abs(rate) * gap > by_chance;
+  return {is_drift ? rate : 0, std::min(kLargestDrift, by_chance / gap)};
+}
+
+}  // namespace
+
+ClockFit fit_samples(std::vector<ClockSample> samples) {
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const ClockSample& a, const ClockSample& b) { return a.at < b.at; });
+  ClockFit fit;
+  fit.line.anchor = samples[samples.size() / 2].at;
+  const Slope slope = slope_of(samples);
+  fit.line.rate = slope.rate;
+  fit.observed = {samples.front().at, samples.back().at, slope.error};
+  std::vector<Ns> rest = residuals(samples, fit.line);
+  // Few samples can agree by chance.
+  const auto count = static_cast<Ns>(samples.size());
+  fit.spread = near_time(std::max(kLeastSpread, half_range(rest))) / count * (count + 6);
+  fit.line.offset = near_time(median_of(rest));
+  return fit;
+}
+
+namespace {
+
+struct Edge {
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  std::size_t operations = 0;
+};
+
+// How many operations each domain is in, for one group's operations [first, last).
+class Hubs {
+ public:
+  Hubs(const ClockEvidence& evidence, std::size_t domains)
+      : evidence_(evidence), count_(domains, 0) {}
+
+  void add_group(std::size_t first, std::size_t last) {
+    members_.clear();
+    for (std::size_t i = first; i < last; ++i) {
+      const ClockOp& op = evidence_.ops[i];
+      if (!op.together) continue;
+      for (std::size_t s = op.first; s < op.first + op.count; ++s) {
+        const std::uint32_t domain = evidence_.spans[s].domain;
+        if (count_[domain]++ == 0) members_.push_back(domain);
+      }
+    }
+    std::sort(members_.begin(), members_.end());
+    // The reference is a good hub unless it is hardly there.
+    std::uint32_t hub = 0;
+    std::size_t most = 0;
+    for (const std::uint32_t member : members_) {
+      const std::size_t weight = count_[member] * (member == 0 ? 2 : 1);
+      if (weight <= most) continue;
+      most = weight;
+      hub = member;
+    }
+    for (const std::uint32_t member : members_) {
+      if (member != hub) edges_[std::minmax(hub, member)] += std::min(count_[hub], count_[member]);
+    }
+    for (const std::uint32_t member : members_) count_[member] = 0;
+  }
+
+  // Those with enough operations, the most first.
+  std::vector<Edge> edges() const {
+    std::vector<Edge> edges;
+    for (const auto& [pair, operations] : edges_) {
+      if (operations >= kFewestSamples) edges.push_back({pair.first, pair.second, operations});
+    }
+    std::stable_sort(edges.begin(), edges.end(),
+                     [](const Edge& x, const Edge& y) { return x.operations > y.operations; });
+    return edges;
+  }
+
+ private:
+  const ClockEvidence& evidence_;
+  std::vector<std::size_t> count_;  // by domain
+  std::vector<std::uint32_t> members_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
+};
+
+// Neighbours in the forest of the heaviest edges.
+std::vector<std::vector<std::uint32_t>> heaviest_forest(const std::vector<Edge>& edges,
+                                                        std::size_t domains) {
+  std::vector<std::uint32_t> leader(domains);
+  std::iota(leader.begin(), leader.end(), 0U);
+  const auto find = [&leader](std::uint32_t domain) {
+    while (leader[domain] != domain) domain = leader[domain] = leader[leader[domain]];
+    return domain;
+  };
+  std::vector<std::vector<std::uint32_t>> neighbours(domains);
+  for (const Edge& edge : edges) {
+    const std::uint32_t a = find(edge.a);
+    const std::uint32_t b = find(edge.b);
+    if (a == b) continue;
+    leader[std::max(a, b)] = std::min(a, b);
+    neighbours[edge.a].push_back(edge.b);
+    neighbours[edge.b].push_back(edge.a);
+  }
+  return neighbours;
+}
+
+// Every domain behind its parent; roots are their own parents.
+struct Tree {
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> parent;
+};
+
+Tree root_forest(const std::vector<std::vector<std::uint32_t>>& neighbours) {
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  Tree tree;
+  tree.parent.assign(neighbours.size(), kNone);
+  for (std::uint32_t root = 0; root < neighbours.size(); ++root) {
+    if (tree.parent[root] != kNone) continue;
+    tree.parent[root] = root;
+    tree.order.push_back(root);
+    for (std::size_t i = tree.order.size() - 1; i < tree.order.size(); ++i) {
+      for (const std::uint32_t next : neighbours[tree.order[i]]) {
+        if (tree.parent[next] != kNone) continue;
+        tree.parent[next] = tree.order[i];
+        tree.order.push_back(next);
+      }
+    }
+  }
+  return tree;
+}
+
+struct Samples {
+  std::vector<ClockSample> close;   // of balanced operations
+  std::vector<ClockSample> others;  // ends of unequal shares agree less
+};
+
+// By domain: what its ends differ from its parent's.
+std::vector<Samples> collect_samples(const ClockEvidence& evidence, const Tree& tree) {
+  std::vector<Samples> samples(tree.parent.size());
+  std::vector<const ClockSpan*> here(tree.parent.size(), nullptr);
+  for (const ClockOp& op : evidence.ops) {
+    if (!op.together) continue;
+    const ClockSpan* spans = &evidence.spans[op.first];
+    for (std::uint32_t i = 0; i < op.count; ++i) here[spans[i].domain] = &spans[i];
+    for (std::uint32_t i = 0; i < op.count; ++i) {
+      const ClockSpan* parent = here[tree.parent[spans[i].domain]];
+      if (parent == nullptr || parent == &spans[i]) continue;
+      Samples& of = samples[spans[i].domain];
+      (op.balanced ? of.close : of.others).push_back({spans[i].left, parent->left - spans[i].left});
+    }
+    for (std::uint32_t i = 0; i < op.count; ++i) here[spans[i].domain] = nullptr;
+  }
+  return samples;
+}
+
+// `line` leads to a clock that `next` leads on from.
+EstimatedLine joined(const EstimatedLine& line, const EstimatedLine& next) {
+  const Ns between = line.anchor + line.offset;
+  return {.anchor = line.anchor,
+          .offset = near_time(line.offset + (next.common(between) - between)),
+          .rate = line.rate + next.rate + line.rate * next.rate};
+}
+
+}  // namespace
+
+ClockEstimate estimate_offsets(const ClockEvidence& evidence, std::size_t domains) {
+  Hubs hubs(evidence, domains);
+  for (std::size_t first = 0, last = 0; first < evidence.ops.size(); first = last) {
+    while (last < evidence.ops.size() && evidence.ops[last].group == evidence.ops[first].group)
+      ++last;
+    hubs.add_group(first, last);
+  }
+  const Tree tree = root_forest(heaviest_forest(hubs.edges(), domains));
+  std::vector<Samples> samples = collect_samples(evidence, tree);
+
+  ClockEstimate estimate;
+  estimate.lines.resize(domains);
+  estimate.links.resize(domains);
+  estimate.observed.resize(domains);
+  estimate.root.resize(domains);
+  for (const std::uint32_t domain : tree.order) {
+    const std::uint32_t parent = tree.parent[domain];
+    Samples& found = samples[domain];
+    std::vector<ClockSample>& best =
+        found.close.size() >= kFewestSamples ? found.close : found.others;
+    if (parent == domain || best.size() < kFewestSamples) {
+      estimate.links[domain].parent = estimate.root[domain] = domain;
+      continue;
+    }
+    const ClockFit fit = fit_samples(std::move(best));
+    estimate.links[domain] = {parent, estimate.links[parent].depth + 1, fit.spread};
+    estimate.observed[domain] = fit.observed;
+    estimate.root[domain] = estimate.root[parent];
+    estimate.lines[domain] = joined(fit.line, estimate.lines[parent]);
+  }
+  return estimate;
+}
+
+}  // namespace commlens

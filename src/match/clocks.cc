@@ -1,0 +1,295 @@
+// Problem: each host has its own clock. Compared as they stand, times of two hosts blame whoever's
+// clock is ahead. Method, in this order:
+//
+//   domains      ranks known to share a host share a clock          clock_domains
+//   evidence     each operation's last entry and first exit          clock_evidence
+//                by domain
+//   estimate     ends of operations agree: median differences        clock_estimate
+//   placement    roughly when each operation was, by one clock       clock_placement
+//   bounds       nobody leaves before whom it needs has entered      clock_bounds
+//
+// The estimate is a best guess with its scatter, the bounds are what must be so. Bounds that
+// contradict each other show that something is not as believed: the domains with the most
+// contradictions lose first what was matched by likeness alone, then all of their evidence (as if
+// their clock had been stepped). What is left is bounded without them.
+#include "match/clocks.h"
+
+#include <algorithm>
+
+#include "match/clock_bounds.h"
+#include "match/clock_domains.h"
+#include "match/clock_placement.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+namespace {
+
+constexpr Ns kResolution = 1'000;  // of microsecond files
+// So many times the domain in most contradictions is left out; then all that are in any.
+constexpr int kMostRounds = 8;
+
+// What is believed of a domain's operations.
+enum class Trust : std::uint8_t {
+  all,   // every one
+  firm,  // those matched by an identifier or a counter
+  none,
+};
+
+// Evidence that each domain's trust leaves.
+ClockEvidence trusted_evidence(const ClockEvidence& evidence, const std::vector<Trust>& trust) {
+  ClockEvidence trusted;
+  for (ClockOp op : evidence.ops) {
+    const std::size_t first = trusted.spans.size();
+    for (std::uint32_t i = 0; i < op.count; ++i) {
+      const ClockSpan& span = evidence.spans[op.first + i];
+      const Trust of = trust[span.domain];
+      if (of == Trust::all || (of == Trust::firm && op.firm)) trusted.spans.push_back(span);
+    }
+    op.first = first;
+    op.count = static_cast<std::uint32_t>(trusted.spans.size() - first);
+    if (op.count > 0) trusted.ops.push_back(op);
+  }
+  return trusted;
+}
+
+class Relating {
+ public:
+  explicit Relating(const Job& job) : job_(job), shared_(find_shared_clocks(job)) {
+    trust_.assign(shared_.domains.count, Trust::all);
+    epsilon_ = std::max(kResolution, shared_.skew);
+  }
+
+  Clocks run() {
+    if (domains().count > 0) relate();
+    for (int round = 0; contradiction_.any(); ++round) {
+      distrust(round >= kMostRounds);
+      shared_.evidence = trusted_evidence(shared_.evidence, trust_);
+      relate();
+    }
+    start_clocks();
+    assume();
+    report_bounds();
+    fill_lines();
+    clocks_.known = anything_known();
+    doubt_operations();
+    clocks_.infeasible = contradictions_in_words();
+    return std::move(clocks_);
+  }
+
+ private:
+  const ClockDomains& domains() const { return shared_.domains; }
+
+  // One round; domain 0 is the reference's.
+  void relate() {
+    estimate_ = estimate_offsets(shared_.evidence, domains().count);
+    placement_ = place_clocks(job_, domains(), shared_.evidence, estimate_);
+    widen_spreads();
+    bounds_ = bound_offsets(shared_.evidence, placement_, epsilon_);
+    contradiction_ = find_contradiction(bounds_);
+    if (!contradiction_.any()) contradiction_ = close_bounds(bounds_);
+  }
+
+  // By what the drift may be off, over the part of the window that no sample is from.
+  void widen_spreads() {
+    for (std::size_t domain = 0; domain < domains().count; ++domain) {
+      const ObservedTime& observed = estimate_.observed[domain];
+      const EstimatedLine& line = placement_.lines[domain];
+      const Ns unobserved =
+          std::max({Ns{0}, near_time(line.common(observed.first)) - placement_.origin,
+                    placement_.end - near_time(line.common(observed.last))});
+      estimate_.links[domain].spread +=
+          static_cast<Ns>(observed.drift_error * static_cast<double>(unobserved));
+    }
+  }
+
+  // Takes trust from the domains in most contradictions, or from all in any.
+  void distrust(bool all) {
+    worst_ = std::max(worst_, contradiction_.worst);
+    const std::vector<std::uint32_t>& partners = contradiction_.partners;
+    const std::uint32_t most = *std::max_element(partners.begin(), partners.end());
+    std::vector<bool> has_likeness(domains().count);
+    for (const ClockOp& op : shared_.evidence.ops) {
+      for (std::uint32_t i = 0; i < op.count && !op.firm; ++i)
+        has_likeness[shared_.evidence.spans[op.first + i].domain] = true;
+    }
+    for (std::size_t domain = 0; domain < partners.size(); ++domain) {
+      if (partners[domain] == 0 || (partners[domain] < most && !all)) continue;
+      trust_[domain] = has_likeness[domain] && !all ? Trust::firm : Trust::none;
+    }
+  }
+
+  void start_clocks() {
+    clocks_.reference = domains().count > 0 ? domains().first_row[0] : 0;
+    clocks_.origin = placement_.origin;
+    clocks_.domain = domains().of_row;
+    clocks_.domains = domains().count;
+    clocks_.bin_length = bounds_.bin_length;
+    clocks_.links = estimate_.links;
+    clocks_.skew = shared_.skew;
+    clocks_.lines.resize(job_.ranks.size());
+    for (const RankTimeline& rank : job_.ranks) clocks_.base.push_back(rank.recording.clock_base);
+  }
+
+  // Largest and smallest offset to the reference, in the first bin; as differences from the
+  // placement.
+  Ns most_at_origin(std::size_t domain) const {
+    return bounds_.most.empty() ? ClockError::kUnbounded
+                                : bounds_.most.front()[domain * bounds_.domains];
+  }
+  Ns least_at_origin(std::size_t domain) const {
+    return bounds_.most.empty() ? -ClockError::kUnbounded : -bounds_.most.front()[domain];
+  }
+
+  // What each domain's times get, at the origin.
+  void assume() {
+    assumed_ = placement_.at_origin;
+    for (std::size_t domain = 1; domain < domains().count; ++domain) {
+      const std::uint32_t root = estimate_.root[domain];
+      if (root == 0) {
+        assumed_[domain] += std::clamp(Ns{0}, least_at_origin(domain), most_at_origin(domain));
+        continue;
+      }
+      // Without an estimate: 0, unless that says nothing or cannot be; the tree moves as a whole.
+      const Ns of_root = placement_.at_origin[root];
+      const bool zero_means_something =
+          job_.ranks[domains().first_row[root]].recording.clock == ClockBase::epoch &&
+          job_.ranks[clocks_.reference].recording.clock == ClockBase::epoch;
+      const Ns wanted = zero_means_something ? -of_root : 0;
+      assumed_[domain] += std::clamp(wanted, least_at_origin(root), most_at_origin(root));
+    }
+  }
+
+  // Bounds as offsets. Where a domain is assumed elsewhere than it was placed, its bounds are
+  // looked up that much off.
+  void report_bounds() {
+    const std::size_t count = bounds_.domains;
+    for (std::vector<Ns>& matrix : bounds_.most) {
+      for (std::size_t i = 0; i < matrix.size(); ++i) {
+        const std::size_t x = i / count;
+        const std::size_t y = i % count;
+        if (x == y || matrix[i] >= ClockError::kUnbounded) continue;
+        const Ns placed = placement_.at_origin[x] - placement_.at_origin[y];
+        const Ns moved = moved_by(x) + moved_by(y);
+        matrix[i] = std::min(ClockError::kUnbounded,
+                             near_time(matrix[i] + placed) + (moved > 0 ? drift_of_two(moved) : 0));
+      }
+    }
+    clocks_.most = std::move(bounds_.most);
+  }
+
+  Ns moved_by(std::size_t domain) const {
+    return near_time(std::abs(assumed_[domain] - placement_.at_origin[domain]));
+  }
+
+  void fill_lines() {
+    for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
+      const std::uint32_t domain = domains().of_row[row];
+      if (domain < domains().count) clocks_.lines[row] = line_of(domain);
+    }
+    if (domains().count > 0) clocks_.lines[clocks_.reference].method = ClockMethod::reference;
+  }
+
+  ClockLine line_of(std::uint32_t domain) const;
+  bool anything_known() const;
+  void doubt_operations();
+  std::string contradictions_in_words() const;
+
+  const Job& job_;
+  SharedClocks shared_;
+  std::vector<Trust> trust_;
+  Ns epsilon_ = kResolution;
+  ClockEstimate estimate_;
+  ClockPlacement placement_;
+  ClockBounds bounds_;
+  Contradiction contradiction_;
+  Ns worst_ = 0;
+  std::vector<Ns> assumed_;  // by domain
+  Clocks clocks_;
+};
+
+ClockLine Relating::line_of(std::uint32_t domain) const {
+  ClockLine line;
+  line.assumed = assumed_[domain];
+  line.drift_ppm = estimate_.lines[domain].rate * 1e6;
+  if (domain == 0) {
+    line = {.offset = 0, .lower = 0, .upper = 0, .method = ClockMethod::same_host};
+    return line;
+  }
+  if (!clocks_.most.empty()) {
+    // As in Clocks::error: an offset that is off was looked up as much off.
+    const Ns largest = clocks_.most.front()[domain * clocks_.domains];
+    const Ns opposite = clocks_.most.front()[domain];
+    const auto loose = [](Ns away) { return away + drift_of_two(std::max<Ns>(0, away)); };
+    if (largest < ClockError::kUnbounded) line.upper = line.assumed + loose(largest - line.assumed);
+    if (opposite < ClockError::kUnbounded)
+      line.lower = line.assumed - loose(opposite + line.assumed);
+  }
+  if (estimate_.root[domain] != 0) return line;
+  line.offset = line.assumed;
+  line.method = ClockMethod::end_differences;
+  for (std::uint32_t way = domain; way != 0; way = estimate_.links[way].parent)
+    line.spread += estimate_.links[way].spread;
+  return line;
+}
+
+// Whether any two ranks' clocks are related at all.
+bool Relating::anything_known() const {
+  const std::size_t count = domains().count;
+  std::vector<std::uint32_t> rows(count);
+  for (const std::uint32_t domain : domains().of_row) {
+    if (domain < count && ++rows[domain] > 1) return true;
+  }
+  for (std::uint32_t domain = 0; domain < count; ++domain) {
+    if (estimate_.root[domain] != domain) return true;
+  }
+  if (clocks_.most.empty()) return false;
+  const std::vector<Ns>& matrix = clocks_.most.front();
+  for (std::size_t i = 0; i < matrix.size(); ++i) {
+    if (i % (count + 1) != 0 && matrix[i] < ClockError::kUnbounded) return true;
+  }
+  return false;
+}
+
+// Operations that were left out because their match is likely to be wrong.
+void Relating::doubt_operations() {
+  clocks_.doubted = shared_.doubted;
+  if (std::find(trust_.begin(), trust_.end(), Trust::firm) == trust_.end()) return;
+  const Matching& matching = job_.matching;
+  clocks_.doubted.resize(matching.ops.size());
+  for (std::size_t row = 0; row < matching.ops.size(); ++row) {
+    const MatchedOp& op = matching.ops[row];
+    if (is_firm(op)) continue;
+    const Part* parts = &matching.parts[op.first];
+    if (std::any_of(parts, parts + op.count, [this](const Part& part) {
+          return trust_[domains().of_row[part.rank]] == Trust::firm;
+        }))
+      clocks_.doubted[row] = true;
+  }
+}
+
+std::string Relating::contradictions_in_words() const {
+  std::string words = shared_.contradiction;
+  const auto add = [&](Trust trust, std::string_view what) {
+    std::vector<std::int64_t> ranks;
+    for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
+      const std::uint32_t domain = domains().of_row[row];
+      if (domain < domains().count && trust_[domain] == trust)
+        ranks.push_back(job_.ranks[row].rank);
+    }
+    if (ranks.empty()) return;
+    if (!words.empty()) words += "; ";
+    words += "the clocks of ranks " + format_ranks(ranks) + " contradict causality by up to " +
+             std::to_string(worst_ / 1000) + " us" + std::string(what);
+  };
+  add(Trust::firm, ", so how their operations were matched is doubted");
+  add(Trust::none,
+      " even if each drifts by 200 parts per million: one was stepped, or operations were matched "
+      "wrongly; their times are not compared");
+  return words;
+}
+
+}  // namespace
+
+Clocks relate_clocks(const Job& job) { return Relating(job).run(); }
+
+}  // namespace commlens
