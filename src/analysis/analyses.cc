@@ -3,20 +3,24 @@
 namespace commlens {
 
 // One line an analysis.
+extern const Analysis kStragglers;
+extern const Analysis kExplain;
 extern const Analysis kBreakdown;
 extern const Analysis kOperations;
 extern const Analysis kGroups;
 extern const Analysis kSizes;
 extern const Analysis kSlices;
 extern const Analysis kEvidenceCounts;
+extern const Analysis kWaits;
 
 namespace {
 
-constexpr const Analysis* kAnalyses[] = {&kBreakdown, &kOperations, &kGroups,
-                                         &kSizes,     &kSlices,     &kEvidenceCounts};
+constexpr const Analysis* kAnalyses[] = {&kStragglers, &kExplain,        &kBreakdown,
+                                         &kOperations, &kGroups,         &kSizes,
+                                         &kSlices,     &kEvidenceCounts, &kWaits};
 
-constexpr std::string_view kAbsentParts[] = {"collectives",   "clocks", "waits",   "stragglers",
-                                             "critical_path", "ledger", "findings"};
+constexpr std::string_view kAbsentParts[] = {"collectives", "clocks", "critical_path", "ledger",
+                                             "findings"};
 
 }  // namespace
 

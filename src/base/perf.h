@@ -23,6 +23,7 @@ namespace commlens {
   X(own_times, 1, "")                                     \
   X(figures, 1, "")                                       \
   X(arrange, 1, "")                                       \
+  X(relate, 1, "")                                        \
   X(analyses, 1, "")                                      \
   X(output, 1, "")
 

@@ -1,3 +1,14 @@
+// Problem: to say why one rank was later than another, both have to start from the same place in
+// their program at the same time. Leaving an operation together is such a place only if their
+// compute waited for it:
+//
+//   rank 0  compute [=a=======b=======c=======]     gradients leave under the compute: when they
+//           network      [A  w  w|A][B  w  w|B]     arrive, rank 0 is far ahead of rank 1
+//   rank 1  compute [====a=========b==========c=]
+//           network              [A][    ][B]
+//
+// After A both have left A, but rank 0 is at c and rank 1 at b: counting from there would call
+// rank 1's work its lateness. So operations under whose end anybody computes are passed over.
 #include "match/common_op.h"
 
 #include <algorithm>
@@ -6,6 +17,9 @@
 
 namespace commlens {
 namespace {
+
+// No compute in the last of an operation: its rank's compute waited for it.
+constexpr Ns kLast = 3'000;
 
 // How many operations are looked at, backwards, for one that both took part in: events get lost,
 // but not that many in a row.
@@ -39,6 +53,7 @@ CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
     if (!op.agreed) continue;
     for (std::uint32_t i = 0; i < op.count; ++i) {
       const Part& part = matching.parts[op.first + i];
+      if (!held_compute(part)) continue;
       List& attended = lists_[key_of(part.rank, static_cast<std::uint32_t>(op.group))];
       if (attended.empty()) groups_[part.rank].push_back(op.group);
       attended.push_back({row, part, comm_of(job, part).time.end});
@@ -61,7 +76,17 @@ const std::vector<std::int32_t>& CommonOps::common_groups(std::uint32_t a, std::
   return found->second;
 }
 
+bool CommonOps::held_compute(const Part& part) const {
+  const DeviceTimeline& device = device_of(job_, part);
+  const Interval time = device.comm[part.op].time;
+  const auto compute = device.compute_under_comm.parts();
+  const std::size_t first =
+      device.compute_under_comm.first_ending_after(std::max(time.start, time.end - kLast));
+  return first == compute.size() || compute[first].start >= time.end;
+}
+
 bool CommonOps::together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const {
+  if (!held_compute(b)) return false;
   if (synchronises_everyone(op.op)) return true;
   const Ns end_a = job_.clocks.common(a.rank, comm_of(job_, a).time.end);
   const Ns end_b = job_.clocks.common(b.rank, comm_of(job_, b).time.end);

@@ -17,9 +17,9 @@ class CommonOps {
   struct Found {
     Part a, b;  // their parts in it
   };
-  // Of operations that both ranks left before they entered `a` and `b`, the last. One that did not
-  // let both go at about the same time says nothing about who was late afterwards; `tolerance` is
-  // how far their ends may lie apart. Nothing where there is none.
+  // Of operations that both ranks left together before they entered `a` and `b`, the last.
+  // Together: it let both go at about the same time (`tolerance` is how far their ends may lie
+  // apart), and neither computed meanwhile. Nothing where there is none.
   std::optional<Found> before(const Part& a, const Part& b, Ns tolerance);
 
  private:
@@ -28,13 +28,15 @@ class CommonOps {
     Part part;
     Ns end = 0;
   };
-  using List = std::vector<Attended>;  // of one rank in one group, in the group's order
+  // Of one rank in one group, in the group's order: those that its compute waited for.
+  using List = std::vector<Attended>;
 
   const std::vector<std::int32_t>& common_groups(std::uint32_t a, std::uint32_t b);
   const List* list(std::uint32_t rank, std::int32_t group) const;
   std::optional<Found> before_in(std::int32_t group, const Part& a, const Part& b,
                                  Ns tolerance) const;
   bool together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const;
+  bool held_compute(const Part& part) const;
 
   const Job& job_;
   std::vector<std::vector<std::int32_t>> groups_;  // by rank, sorted

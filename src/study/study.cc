@@ -16,11 +16,15 @@
 #include "base/perf.h"
 #include "ingest/load.h"
 #include "match/classify.h"
+#include "match/clocks.h"
+#include "match/collectives.h"
 #include "match/exposure.h"
 #include "match/merge.h"
 #include "match/own_time.h"
 #include "match/runs.h"
+#include "match/stragglers.h"
 #include "match/trail.h"
+#include "match/waiting.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
 #include "model/rank_list.h"
@@ -244,6 +248,15 @@ void check_steps(const Job& job, const StudyOptions& options) {
     throw Error(ErrorKind::usage, "--steps: these steps launched no GPU work in these inputs");
 }
 
+// What the ranks did together: which operations are one, how their clocks relate, who waited for
+// whom, who is behind it.
+void relate_ranks(Job& job) {
+  job.matching = match_collectives(job);
+  job.clocks = relate_clocks(job);
+  job.waits = find_waits(job);
+  job.stragglers = find_stragglers(job);
+}
+
 // The trails of the rank that --explain names.
 void explain_chosen_rank(Job& job, std::optional<std::int64_t> chosen) {
   if (!chosen) return;
@@ -364,6 +377,7 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
+  measured(Stage::relate, [&] { relate_ranks(study.job); });
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.
