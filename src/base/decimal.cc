@@ -6,7 +6,7 @@
 namespace commlens {
 namespace {
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+using decimal::is_digit;
 
 struct Scaled {
   unsigned __int128 magnitude = 0;  // the number times 10^shift, rounded half up
@@ -72,28 +72,31 @@ std::optional<std::int64_t> signed_value(const Scaled& scaled) {
 
 }  // namespace
 
-std::optional<Ns> microseconds_to_ns(std::string_view text) {
-  // The usual text, "digits.ddd", without the general machinery. Microseconds since the epoch have
-  // 16 digits before the point.
+bool decimal::usual_microseconds(std::string_view text, Ns& ns) {
+  // Microseconds since the epoch have 16 digits before the point.
   constexpr std::uint64_t kLargest = std::numeric_limits<Ns>::max() / 1000 - 1;
   std::uint64_t whole = 0;
   std::size_t at = 0;
   while (at < text.size() && at < 17 && is_digit(text[at]))
     whole = whole * 10 + static_cast<std::uint64_t>(text[at++] - '0');
-  if (at > 0 && at < 17 && whole <= kLargest) {
-    if (at == text.size()) return static_cast<Ns>(whole * 1000);
-    if (text.size() == at + 4 && text[at] == '.' && is_digit(text[at + 1]) &&
-        is_digit(text[at + 2]) && is_digit(text[at + 3])) {
-      const int fraction =
-          (text[at + 1] - '0') * 100 + (text[at + 2] - '0') * 10 + (text[at + 3] - '0');
-      return static_cast<Ns>(whole * 1000 + static_cast<std::uint64_t>(fraction));
-    }
+  if (at == 0 || at == 17 || whole > kLargest) return false;
+  int fraction = 0;
+  if (at < text.size()) {
+    if (text.size() != at + 4 || text[at] != '.' || !is_digit(text[at + 1]) ||
+        !is_digit(text[at + 2]) || !is_digit(text[at + 3]))
+      return false;
+    fraction = (text[at + 1] - '0') * 100 + (text[at + 2] - '0') * 10 + (text[at + 3] - '0');
   }
+  ns = static_cast<Ns>(whole * 1000 + static_cast<std::uint64_t>(fraction));
+  return true;
+}
+
+std::optional<Ns> decimal::any_microseconds(std::string_view text) {
   const auto scaled = parse_scaled(text, 3);
   return scaled ? signed_value(*scaled) : std::nullopt;
 }
 
-std::optional<std::int64_t> parse_int(std::string_view text) {
+std::optional<std::int64_t> decimal::any_int(std::string_view text) {
   std::int64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && !text.empty())
@@ -102,7 +105,7 @@ std::optional<std::int64_t> parse_int(std::string_view text) {
   return scaled && scaled->exact ? signed_value(*scaled) : std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_uint(std::string_view text) {
+std::optional<std::uint64_t> decimal::any_uint(std::string_view text) {
   std::uint64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() && !text.empty())

@@ -13,11 +13,18 @@ namespace commlens {
 namespace {
 
 constexpr std::size_t kBlock = 64;
-constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+struct Parity {
+  // Bit i of the result is the parity of bits 0..i.
+  static std::uint64_t prefix_xor(std::uint64_t bits) {
+    for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
+    return bits;
+  }
+};
 
 // 64 bytes, asked which of them are equal to a given one: bit i answers for byte i.
 #ifdef __SSE2__
-class Block {
+class Block : public Parity {
  public:
   explicit Block(const char* at) {
     for (std::size_t i = 0; i < 4; ++i) {
@@ -25,7 +32,6 @@ class Block {
     }
   }
   std::uint64_t equal(char c) const { return gather(_mm_set1_epi8(c), _mm_setzero_si128()); }
-  // Brackets and braces differ in one bit: 0x5B '[' and 0x7B '{', 0x5D ']' and 0x7D '}'.
   std::uint64_t equal_with_bit5(char c) const {
     return gather(_mm_set1_epi8(c), _mm_set1_epi8(0x20));
   }
@@ -43,7 +49,7 @@ class Block {
   __m128i part_[4];
 };
 #else
-class Block {
+class Block : public Parity {
  public:
   explicit Block(const char* at) { std::memcpy(byte_, at, kBlock); }
   std::uint64_t equal(char c) const { return gather(static_cast<unsigned char>(c), 0); }
@@ -63,34 +69,18 @@ class Block {
 };
 #endif
 
-// Bit i of the result is the parity of bits 0..i: the bits from an opening quote up to before the
-// closing one.
-constexpr std::uint64_t prefix_xor(std::uint64_t bits) {
-  for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
-  return bits;
+// The walk by the widest vectors of this machine.
+SkipContainer widest_skip() {
+#ifdef COMMLENS_WIDE_VECTORS
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("pclmul"))
+    return skip_container_avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul"))
+    return skip_container_avx2;
+#endif
+  return skip_container<Block>;
 }
-
-constexpr std::uint64_t bits_below(unsigned count) {
-  return count >= 64 ? kAll : (std::uint64_t{1} << count) - 1;
-}
-
-// The bytes that a backslash before them escapes. `carry` says whether the block's first byte is
-// escaped, and on return whether the byte behind the `length` bytes is.
-std::uint64_t escaped_bytes(std::uint64_t backslashes, bool& carry, unsigned length) {
-  std::uint64_t escaped = carry ? 1 : 0;
-  carry = false;
-  std::uint64_t open = backslashes & ~escaped;
-  while (open != 0) {
-    const auto i = static_cast<unsigned>(std::countr_zero(open));
-    if (i + 1 >= length) {
-      carry = true;
-      break;
-    }
-    escaped |= std::uint64_t{2} << i;
-    open &= ~(std::uint64_t{3} << i);
-  }
-  return escaped;
-}
+const SkipContainer kSkipContainer = widest_skip();
 
 // NaN, Infinity, -inf, nan(ind) ...: what printf makes of a number that is none.
 bool is_odd_number(std::string_view text) {
@@ -142,44 +132,45 @@ constexpr char simple_escape(char c) {
   }
 }
 
+// The bytes up to and with the bracket that closes a container of numbers ("[4096, 1, 1]"), where
+// these are 16 at most; else 0.
+int short_flat_length(const char* at) {
+#ifdef __SSE2__
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));  // brackets to braces
+  const auto mask = [](__m128i equal) {
+    return static_cast<std::uint32_t>(_mm_movemask_epi8(equal));
+  };
+  const std::uint32_t closing = mask(_mm_cmpeq_epi8(folded, _mm_set1_epi8('}')));
+  const std::uint32_t other = mask(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                _mm_cmpeq_epi8(folded, _mm_set1_epi8('{'))));
+  const int first = std::countr_zero(closing);
+  return closing != 0 && first < std::countr_zero(other) ? first + 1 : 0;
+#else
+  return 0;
+#endif
+}
+
 }  // namespace
 
-Scan ContainerSkipper::feed(const char*& at, const char* end) {
-  while (at < end) {
-    const Block block(at);
-    const auto length = static_cast<unsigned>(std::min<std::ptrdiff_t>(end - at, kBlock));
-    const std::uint64_t valid = bits_below(length);
-    std::uint64_t quotes = block.equal('"') & valid;
-    const std::uint64_t backslashes = block.equal('\\') & valid;
-    if ((backslashes | static_cast<std::uint64_t>(escape_)) != 0)
-      quotes &= ~escaped_bytes(backslashes, escape_, length);
-    const std::uint64_t in_string = prefix_xor(quotes) ^ in_string_;
-    const std::uint64_t broken = block.equal('\n') & in_string & valid;
-    // Nothing behind a line break inside a string can be trusted.
-    const std::uint64_t trusted = broken == 0 ? valid : (broken & (0 - broken)) - 1;
-    const std::uint64_t opening = block.equal_with_bit5('{') & ~in_string & trusted;
-    std::uint64_t closing = block.equal_with_bit5('}') & ~in_string & trusted;
-    if (std::popcount(closing) >= depth_) {
-      for (std::int64_t closed = 0; closing != 0; closing &= closing - 1) {
-        const auto i = static_cast<unsigned>(std::countr_zero(closing));
-        ++closed;
-        if (depth_ + std::popcount(opening & bits_below(i)) - closed == 0) {
-          at += i + 1;
-          return Scan::ok;
-        }
-      }
-      closing = block.equal_with_bit5('}') & ~in_string & trusted;
+std::uint64_t escaped_bytes(std::uint64_t backslashes, bool& carry, unsigned length) {
+  std::uint64_t escaped = carry ? 1 : 0;
+  carry = false;
+  std::uint64_t open = backslashes & ~escaped;
+  while (open != 0) {
+    const auto i = static_cast<unsigned>(std::countr_zero(open));
+    if (i + 1 >= length) {
+      carry = true;
+      break;
     }
-    if (broken != 0) {
-      at += std::countr_zero(broken);
-      return Scan::bad;
-    }
-    depth_ += std::popcount(opening) - std::popcount(closing);
-    deepest_ = std::max(deepest_, depth_);
-    in_string_ = (in_string >> (length - 1) & 1) != 0 ? kAll : 0;
-    at += length;
+    escaped |= std::uint64_t{2} << i;
+    open &= ~(std::uint64_t{3} << i);
   }
-  return Scan::need_more;
+  return escaped;
+}
+
+Scan ContainerSkipper::feed(const char*& at, const char* end) {
+  return kSkipContainer(skip_, at, end);
 }
 
 const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped) {
@@ -265,28 +256,32 @@ void Walker::resolve_key(const Token& token, std::string_view& key) {
 
 // A scalar that is no plain number: a sign, a word, NaN; or no scalar at all, or one without an
 // end.
-Token Walker::odd_scalar(const char* start) {
-  if (at_ >= end_) return fail(Scan::need_more);
+void Walker::odd_scalar(const char* start, Token& token) {
+  if (at_ >= end_) return fail(Scan::need_more, token);
   if (kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::breaks || at_ == start)
-    return fail(Scan::bad);
-  const std::string_view text{start, static_cast<std::size_t>(at_ - start)};
-  if (is_odd_number(text)) {
+    return fail(Scan::bad, token);
+  token.set(TokenKind::literal, start, at_);
+  if (is_odd_number(token.text)) {
     ++odd_numbers_;
-    return {TokenKind::literal, text};
+    return;
   }
   const bool number =
-      text[0] == '-' || text[0] == '+' || text[0] == '.' || (text[0] >= '0' && text[0] <= '9');
-  return {number ? TokenKind::number : TokenKind::literal, text};
+      *start == '-' || *start == '+' || *start == '.' || (*start >= '0' && *start <= '9');
+  if (number) token.kind = TokenKind::number;
 }
 
-Token Walker::container_token(TokenKind kind) {
+void Walker::container_token(TokenKind kind, Token& token) {
   const char* start = at_;
-  ContainerSkipper skipper;
   ++at_;
+  if (const int length = short_flat_length(at_); length > 0 && end_ - at_ >= length) {
+    at_ += length;
+    return token.set(kind, start, at_);
+  }
+  ContainerSkipper skipper;
   state_ = skipper.feed(at_, end_);
   deep_ = deep_ || skipper.deep();
-  if (state_ != Scan::ok) return {};
-  return {kind, {start, static_cast<std::size_t>(at_ - start)}};
+  token = {};
+  if (state_ == Scan::ok) token.set(kind, start, at_);
 }
 
 bool Walker::enter_object() {

@@ -10,7 +10,9 @@
 // with a stray quote shows the damage only where a key or a comma is missing.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,34 +20,67 @@
 #include <string>
 #include <string_view>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "ingest/container_skip.h"
+
 namespace commlens {
 
 // Bytes that must be readable behind the end of any text given to these functions.
 inline constexpr std::size_t kScanPadding = 64;
 
-enum class Scan : std::uint8_t {
-  ok,
-  need_more,  // the text ends before the value does
-  bad,        // this is not JSON
-};
-
 // Passes over what is left of a container, across as many pieces of text as it takes.
 class ContainerSkipper {
  public:
   // `depth` brackets are open.
-  explicit ContainerSkipper(std::int64_t depth = 1) : depth_(depth) {}
+  explicit ContainerSkipper(std::int64_t depth = 1) : skip_{.depth = depth} {}
   // Goes on at `at`; leaves it behind the bracket that closes the last open one (ok), at `end`
   // (need_more) or at the line break inside a string (bad).
   Scan feed(const char*& at, const char* end);
   // More levels than a writer of traces has use for were open at once.
-  bool deep() const { return deepest_ > kDeep; }
+  bool deep() const { return skip_.deepest > kDeep; }
 
  private:
   static constexpr std::int64_t kDeep = 256;
-  std::int64_t deepest_ = 0;  // levels open at the end of any block
-  std::int64_t depth_;
-  std::uint64_t in_string_ = 0;  // all ones inside a string
-  bool escape_ = false;          // the piece before ended in a backslash that escapes
+  ContainerSkip skip_;
+};
+
+// A short text that is looked for again and again.
+class Lead {
+ public:
+  static constexpr std::size_t kLongest = 48;
+  static_assert(kLongest <= kScanPadding);
+
+  Lead() = default;
+  // Of at most kLongest bytes.
+  explicit Lead(std::string_view text) : length_(static_cast<std::ptrdiff_t>(text.size())) {
+    std::memcpy(text_.data(), text.data(), text.size());
+  }
+  std::ptrdiff_t length() const { return length_; }
+  // kScanPadding bytes at `at` are readable. A call of memcmp would cost more than the comparison.
+  bool stands_at(const char* at) const {
+#ifdef __SSE2__
+    const auto same = [&](std::ptrdiff_t i) {
+      const __m128i here = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i));
+      const __m128i wanted = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text_.data() + i));
+      return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(here, wanted)));
+    };
+    std::ptrdiff_t i = 0;
+    for (; length_ - i > 16; i += 16) {
+      if (same(i) != 0xFFFF) return false;
+    }
+    const std::uint32_t rest = (1U << static_cast<unsigned>(length_ - i)) - 1;
+    return (same(i) & rest) == rest;
+#else
+    return std::memcmp(at, text_.data(), static_cast<std::size_t>(length_)) == 0;
+#endif
+  }
+
+ private:
+  std::ptrdiff_t length_ = 0;
+  std::array<char, kLongest> text_{};
 };
 
 enum class TokenKind : std::uint8_t { none, string, number, literal, object, array };
@@ -56,6 +91,13 @@ struct Token {
   // string: without its quotes, escapes not resolved; containers: with their brackets
   std::string_view text;
   bool escaped = false;  // string: `unescaped` would change it
+
+  // Field by field: a token that is made elsewhere and copied costs a stall of the processor.
+  void set(TokenKind of, const char* begin, const char* end, bool with_escapes = false) {
+    kind = of;
+    text = {begin, static_cast<std::size_t>(end - begin)};
+    escaped = with_escapes;
+  }
 };
 
 // The closing quote of a string whose opening quote is behind `at`; null with need_more or bad in
@@ -80,19 +122,21 @@ class Walker {
   // consumed, state ok) and on failure (state bad or need_more). The key is valid until the next.
   bool next_key(std::string_view& key);
   // Passes over exactly this text, which ends before a value, or over nothing.
-  bool skip_exactly(std::string_view text) {
-    if (end_ - at_ <= static_cast<std::ptrdiff_t>(text.size()) || state_ != Scan::ok ||
-        std::memcmp(at_, text.data(), text.size()) != 0) {
-      return false;
-    }
-    at_ += text.size();
+  bool skip_exactly(const Lead& lead) {
+    if (end_ - at_ <= lead.length() || state_ != Scan::ok || !lead.stands_at(at_)) return false;
+    at_ += lead.length();
     first_ = false;
     return !is_blank(*at_) || skip_blanks();
   }
   // True when another element of an array follows; false at `]` and on failure.
   bool next_element() { return state_ == Scan::ok && skip_separator(']'); }
   // The value here, passed over.
-  Token value();
+  void value(Token& token);
+  Token value() {
+    Token token;
+    value(token);
+    return token;
+  }
   void skip_value() { value(); }
   // Steps into an object value. False (and the value is passed over) when it is none.
   bool enter_object();
@@ -120,13 +164,13 @@ class Walker {
   bool skip_separator(char closing);
   bool skip_odd_separator(char closing);
   void resolve_key(const Token& token, std::string_view& key);
-  Token string_token();
-  Token scalar_token();
-  Token odd_scalar(const char* start);
-  Token container_token(TokenKind kind);
-  Token fail(Scan state) {
+  void string_token(Token& token);
+  void scalar_token(Token& token);
+  void odd_scalar(const char* start, Token& token);
+  void container_token(TokenKind kind, Token& token);
+  void fail(Scan state, Token& token) {
     state_ = state;
-    return {};
+    token = {};
   }
 
   const char* at_;
@@ -151,13 +195,16 @@ inline bool Walker::skip_separator(char closing) {
   return skip_odd_separator(closing);
 }
 
-inline Token Walker::string_token() {
+inline void Walker::string_token(Token& token) {
   const char* start = at_ + 1;
   bool escaped = false;
   const char* close = find_string_end(start, end_, state_, escaped);
-  if (close == nullptr) return {};
+  if (close == nullptr) {
+    token = {};
+    return;
+  }
   at_ = close + 1;
-  return {TokenKind::string, {start, static_cast<std::size_t>(close - start)}, escaped};
+  token.set(TokenKind::string, start, close, escaped);
 }
 
 inline bool Walker::next_key(std::string_view& key) {
@@ -166,7 +213,8 @@ inline bool Walker::next_key(std::string_view& key) {
     state_ = Scan::bad;
     return false;
   }
-  const Token token = string_token();
+  Token token;
+  string_token(token);
   if (state_ != Scan::ok || !skip_blanks()) return false;
   if (*at_ != ':') {
     state_ = Scan::bad;
@@ -189,23 +237,36 @@ inline constexpr std::array<ScalarByte, 256> kScalarBytes = [] {
   return bytes;
 }();
 
-inline Token Walker::scalar_token() {
+// How many of the next bytes are digits and points; at most 16 are looked at.
+inline int leading_digits(const char* at) {
+#ifdef __SSE2__
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m128i above = _mm_sub_epi8(bytes, _mm_set1_epi8('.'));  // '/' stands between
+  const __m128i digits = _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8('9' - '.')), above);
+  return std::countr_one(static_cast<std::uint32_t>(_mm_movemask_epi8(digits)));
+#else
+  return 0;
+#endif
+}
+
+inline void Walker::scalar_token(Token& token) {
   const char* start = at_;
+  at_ += leading_digits(at_);
   // The padding behind the text is zeros: the walk ends there at the latest.
   while (kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::goes_on) ++at_;
   const bool number = *start >= '0' && *start <= '9';
   const bool ended =
       at_ < end_ && kScalarBytes[static_cast<unsigned char>(*at_)] == ScalarByte::ends;
-  if (!number || !ended) return odd_scalar(start);
-  return {TokenKind::number, {start, static_cast<std::size_t>(at_ - start)}};
+  if (!number || !ended) return odd_scalar(start, token);
+  token.set(TokenKind::number, start, at_);
 }
 
-inline Token Walker::value() {
+inline void Walker::value(Token& token) {
   switch (*at_) {
-    case '"': return string_token();
-    case '{': return container_token(TokenKind::object);
-    case '[': return container_token(TokenKind::array);
-    default: return scalar_token();
+    case '"': return string_token(token);
+    case '{': return container_token(TokenKind::object, token);
+    case '[': return container_token(TokenKind::array, token);
+    default: return scalar_token(token);
   }
 }
 

@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 #include "ingest/json_scan.h"
@@ -28,10 +27,8 @@ class KeyHabit {
   template <class MeaningOf>
   int next(Walker& walker, MeaningOf meaning_of) {
     const std::size_t at = field_++;
-    if (at < kFields && fields_[at].length > 0 &&
-        walker.skip_exactly({fields_[at].lead.data(), fields_[at].length})) {
+    if (at < kFields && fields_[at].lead.length() > 0 && walker.skip_exactly(fields_[at].lead))
       return fields_[at].meaning;
-    }
     const char* before = walker.at();
     const int surplus = walker.surplus_commas();
     std::string_view key;
@@ -41,24 +38,17 @@ class KeyHabit {
     const std::string_view lead(before, length);
     const bool plain =
         walker.surplus_commas() == surplus && lead.find('\\') == std::string_view::npos;
-    if (at < kFields && plain && length <= kLongest) learn(fields_[at], lead, meaning);
+    if (at < kFields && plain && length <= Lead::kLongest)
+      fields_[at] = {Lead(lead), static_cast<std::int8_t>(meaning)};
     return meaning;
   }
 
  private:
   static constexpr std::size_t kFields = 40;
-  static constexpr std::size_t kLongest = 46;
   struct Field {
-    std::array<char, kLongest> lead{};
-    std::uint8_t length = 0;  // 0: nothing learned
+    Lead lead;  // empty: nothing learned
     std::int8_t meaning = 0;
   };
-
-  static void learn(Field& field, std::string_view lead, int meaning) {
-    std::memcpy(field.lead.data(), lead.data(), lead.size());
-    field.length = static_cast<std::uint8_t>(lead.size());
-    field.meaning = static_cast<std::int8_t>(meaning);
-  }
 
   std::array<Field, kFields> fields_{};
   std::size_t field_ = 0;

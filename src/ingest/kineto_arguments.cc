@@ -12,7 +12,7 @@ void KinetoArguments::read(Walker& walker, std::size_t kind) {
     // What is not read goes to the place of Arg::none, which nobody asks for.
     Token& token = tokens_[static_cast<std::size_t>(arg)];
     if (token.kind != TokenKind::none && arg != static_cast<int>(Arg::none)) ++duplicates_;
-    token = walker.value();
+    walker.value(token);
   }
 }
 

@@ -46,11 +46,16 @@ class KinetoEvents {
   };
 
   static Category category_of(std::string_view name);
+  static Category category_in_lower_case(std::string_view name);
   enum class Key : std::uint8_t { ph, cat, name, pid, tid, ts, dur, args, other };
   static Key key_of(std::string_view key);
-  static const char* read_usual_head(const char* at, const char* end, Event& event);
+  static const char* read_usual_head(const char* at, const char* end, Category& category);
+  static bool read_usual_name(const char*& at, const char* end, Token& name);
+  Scan read_members(const char*& at, const char* end, const char* behind, Category category);
+  Scan pass_over(const char*& at, const char* end);
   void read_member(Key key, Walker& walker, Event& event);
   void note_oddities(const Walker& walker);
+  void note_depth();
   void read_arguments(Walker& walker, Category category) {
     arguments_.read(walker, static_cast<std::size_t>(category));
   }
