@@ -1,18 +1,19 @@
 // The walk over what is left of a container, 64 bytes at a time, for vectors of any width.
 //
-//   text       {"name": "a{b", "dims": [1, 2]}, {...
+//   text       {"name": "a{b", "dims": [1, 2]}, {
 //   quotes      |    |  |   |  |    |
-//   in string   11111   1111   11111              the bits between two quotes
-//   open                              1           brackets outside strings
-//   close                                  11     the second brings the depth to 0: the end
+//   in string   11111   1111   11111
+//   opening                            1
+//   closing                                 11   the second brings the depth to 0: the end
 //
 // A `Block` is 64 bytes that can be asked which of them are of one kind: bit i answers for byte i.
-// Each width of vectors brings its own (json_scan.cc, container_skip_avx.cc); what is made of the
-// answers is the same.
+// Each width of vectors brings its own (json_scan.cc, container_skip_avx2.cc, ...); what is made of
+// the answers is the same.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace commlens {
 
@@ -33,6 +34,9 @@ struct ContainerSkip {
 // Goes on at `at`; leaves it behind the bracket that closes the last open one (ok), at `end`
 // (need_more) or at the line break inside a string (bad). kScanPadding bytes behind `end` are read.
 using SkipContainer = Scan (*)(ContainerSkip& skip, const char*& at, const char* end);
+
+// All that this machine can run, the widest first.
+std::vector<SkipContainer> usable_skip_containers();
 
 // By vectors of 32 and 64 bytes; only for machines that have them.
 Scan skip_container_avx2(ContainerSkip& skip, const char*& at, const char* end);

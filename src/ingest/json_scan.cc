@@ -69,19 +69,6 @@ class Block : public Parity {
 };
 #endif
 
-// The walk by the widest vectors of this machine.
-SkipContainer widest_skip() {
-#ifdef COMMLENS_WIDE_VECTORS
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("pclmul"))
-    return skip_container_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul"))
-    return skip_container_avx2;
-#endif
-  return skip_container<Block>;
-}
-const SkipContainer kSkipContainer = widest_skip();
-
 // NaN, Infinity, -inf, nan(ind) ...: what printf makes of a number that is none.
 bool is_odd_number(std::string_view text) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
@@ -169,8 +156,21 @@ std::uint64_t escaped_bytes(std::uint64_t backslashes, bool& carry, unsigned len
   return escaped;
 }
 
+std::vector<SkipContainer> usable_skip_containers() {
+  std::vector<SkipContainer> usable{skip_container<Block>};
+#ifdef COMMLENS_WIDE_VECTORS
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul"))
+    usable.insert(usable.begin(), skip_container_avx2);
+  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("pclmul"))
+    usable.insert(usable.begin(), skip_container_avx512);
+#endif
+  return usable;
+}
+
 Scan ContainerSkipper::feed(const char*& at, const char* end) {
-  return kSkipContainer(skip_, at, end);
+  static const SkipContainer widest = usable_skip_containers().front();
+  return widest(skip_, at, end);
 }
 
 const char* find_string_end(const char* at, const char* end, Scan& state, bool& escaped) {
