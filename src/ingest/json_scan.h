@@ -24,7 +24,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "ingest/container_skip.h"
+#include "ingest/json_skip.h"
 
 namespace commlens {
 

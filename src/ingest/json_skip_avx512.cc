@@ -1,7 +1,7 @@
 // The walk with vectors of 64 bytes. Compiled for machines that have them, run only there.
 #include <immintrin.h>
 
-#include "ingest/container_skip.h"
+#include "ingest/json_skip.h"
 
 namespace commlens {
 namespace {

@@ -7,7 +7,7 @@
 //   closing                                 11   the second brings the depth to 0: the end
 //
 // A `Block` is 64 bytes that can be asked which of them are of one kind: bit i answers for byte i.
-// Each width of vectors brings its own (json_scan.cc, container_skip_avx2.cc, ...); what is made of
+// Each width of vectors brings its own (json_scan.cc, json_skip_avx2.cc, ...); what is made of
 // the answers is the same.
 #pragma once
 
