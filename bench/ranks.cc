@@ -1,9 +1,12 @@
-// What relating many ranks costs: matching, clocks, waiting with origins, stragglers, on a made job.
+// What relating many ranks costs: matching, clocks, waiting with origins, stragglers, on a made
+// job.
 //
-//   build/release/bin/ranks [RANKS ...]      default: 256 512 1024, each with 2,000 operations a rank
+//   build/release/bin/ranks [RANKS ...]      default: 256 512 1024, each with 2,000 operations a
+//   rank
 //
 // Each rank is in two groups of 32: neighbours, and every 32nd; 8 ranks share a host, hosts' clocks
-// differ. Operations have the framework's numbers. One row a size: seconds a stage, and peak memory.
+// differ. Operations have the framework's numbers. One row a size: seconds a stage, and peak
+// memory.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -136,7 +139,8 @@ void measure(std::size_t ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::printf(" ranks    events    match   clocks    waits      who    total   made MB   peak MB\n");
+  std::printf(
+      " ranks    events    match   clocks    waits      who    total   made MB   peak MB\n");
   if (argc < 2) {
     for (const std::size_t ranks : {256, 512, 1024}) measure(ranks);
   }

@@ -8,9 +8,11 @@
 // plus the columns of wanted events. When it is wrong: damage that still looks like JSON (a quote
 // lost in pairs) can hide up to one event without a note.
 #include <algorithm>
+#include <atomic>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -109,71 +111,96 @@ void read(Source& source, std::string_view head, const ReadOptions& options,
 // One piece of a file's events: from the first that begins in it to the first that begins behind
 // it.
 struct Piece {
-  Piece(const std::string& path, std::int64_t from, std::int64_t to, const ReadOptions& options)
-      : limit(to),
-        source(Source::plain_from(path, from)),
-        builder(path, kKineto.name),
-        reader(source, {}, options, builder) {}
-
-  std::int64_t first = 0;  // where its first event begins
-  std::int64_t limit;
-  Source source;
+  std::int64_t first = 0;   // where its first event begins
+  std::int64_t behind = 0;  // where the first event behind it begins
+  bool at_end = false;      // nothing comes behind it
   TraceBuilder builder;
-  KinetoReader reader;
+};
+
+// More pieces than threads: kernels come in one half of a file, what is passed over in the other.
+constexpr std::int64_t kPiecesPerThread = 8;
+
+// Reads the events of a plain file in pieces of equal bytes. Each piece's window goes with its
+// reader: what is kept of it are its columns.
+class SplitReader {
+ public:
+  SplitReader(const std::string& path, const ReadOptions& options, const KinetoReader& head,
+              std::int64_t from, std::int64_t size)
+      : path_(path), options_(options), head_(head), from_(from), size_(size) {}
+
+  std::int64_t limit(std::int64_t k, std::int64_t count) const {
+    return k + 1 >= count ? KinetoReader::kToTheEnd : from_ + size_ * (k + 1);
+  }
+  // A piece whose first event is still to be found behind `from`; or begins there.
+  Piece read(std::int64_t from, std::int64_t limit, bool at_event) const {
+    Source source = Source::plain_from(path_, from);
+    Piece piece{.builder = TraceBuilder(path_, kKineto.name)};
+    KinetoReader reader(source, {}, options_, piece.builder);
+    at_event ? reader.resume_events(head_) : reader.find_first_event(head_);
+    piece.first = reader.position();
+    reader.read_until(limit);
+    piece.behind = reader.position();
+    piece.at_end = reader.at_end();
+    return piece;
+  }
+
+ private:
+  const std::string& path_;
+  const ReadOptions& options_;
+  const KinetoReader& head_;
+  std::int64_t from_;
+  std::int64_t size_;
 };
 
 // Cuts the events of a plain file into pieces of equal bytes, reads them at the same time and puts
 // them together in order. A piece may take the inside of an event for its first event (an argument
 // that looks like one); then the piece before it, which knows where that event ends, disagrees, and
-// reads over the range itself: the result is that of one reader, always.
+// the range is read again from there: the result is that of one reader, always.
 void read_split(Source& source, std::string_view head, const ReadOptions& options, unsigned threads,
                 TraceBuilder& builder) {
-  KinetoReader first_reader(source, head, options, builder);
-  first_reader.read_head();
-  const std::int64_t from = first_reader.position();
+  KinetoReader first(source, head, options, builder);
+  first.read_head();
+  const std::int64_t from = first.position();
   const std::int64_t bytes = source.stored_bytes() - from;
-  const auto count = first_reader.at_end()
+  const auto count = first.at_end()
                          ? std::int64_t{1}
-                         : std::clamp<std::int64_t>(bytes / options.smallest_piece, 1, threads);
-  const auto limit_of = [&](std::int64_t k) {
-    return k + 1 >= count ? KinetoReader::kToTheEnd : from + bytes / count * (k + 1);
-  };
+                         : std::clamp<std::int64_t>(bytes / options.smallest_piece, 1,
+                                                    std::int64_t{threads} * kPiecesPerThread);
+  const SplitReader split(source.name(), options, first, from, bytes / count);
 
-  std::vector<std::unique_ptr<Piece>> pieces(static_cast<std::size_t>(count));
+  std::vector<std::optional<Piece>> pieces(static_cast<std::size_t>(count));
+  std::atomic<std::int64_t> next{1};
   std::exception_ptr failure;
   std::mutex guard;
-  const auto read_piece = [&](std::int64_t k) {
+  const auto read_pieces = [&] {
     try {
-      auto piece = std::make_unique<Piece>(source.name(), limit_of(k - 1), limit_of(k), options);
-      piece->reader.find_first_event(first_reader);
-      piece->first = piece->reader.position();
-      piece->reader.read_until(piece->limit);
-      pieces[static_cast<std::size_t>(k)] = std::move(piece);
+      for (std::int64_t k = next++; k < count; k = next++)
+        pieces[static_cast<std::size_t>(k)] =
+            split.read(split.limit(k - 1, count), split.limit(k, count), false);
     } catch (...) {
       const std::lock_guard lock(guard);
       failure = std::current_exception();
+      next = count;
     }
   };
   std::vector<std::jthread> helpers;
-  for (std::int64_t k = 1; k < count; ++k) helpers.emplace_back(read_piece, k);
-  first_reader.read_until(limit_of(0));
+  for (std::int64_t k = 1; k < std::min<std::int64_t>(threads, count); ++k)
+    helpers.emplace_back(read_pieces);
+  first.read_until(split.limit(0, count));
+  read_pieces();
   helpers.clear();  // joins
   if (failure) std::rethrow_exception(failure);
 
-  const KinetoReader* last = &first_reader;
-  std::unique_ptr<Piece> kept;  // the piece that `last` belongs to
-  for (std::int64_t k = 1; k < count && !last->at_end(); ++k) {
-    std::unique_ptr<Piece> piece = std::move(pieces[static_cast<std::size_t>(k)]);
-    if (piece->first != last->position()) {
-      piece = std::make_unique<Piece>(source.name(), last->position(), limit_of(k), options);
-      piece->reader.resume_events(first_reader);
-      piece->reader.read_until(piece->limit);
-    }
+  std::int64_t behind = first.position();
+  bool at_end = first.at_end();
+  for (std::int64_t k = 1; k < count && !at_end; ++k) {
+    std::optional<Piece> piece = std::move(pieces[static_cast<std::size_t>(k)]);
+    if (piece->first != behind) piece = split.read(behind, split.limit(k, count), true);
+    behind = piece->behind;
+    at_end = piece->at_end;
     builder.append(std::move(piece->builder));
-    kept = std::move(piece);
-    last = &kept->reader;
   }
-  finish(source, first_reader.saw_events(), builder);
+  finish(source, first.saw_events(), builder);
 }
 
 }  // namespace
