@@ -142,21 +142,30 @@ Ns expert_time(const SimulatedJob& job, std::size_t rank) {
 
 TEST(Faults, UnequalWork) {
   const auto [job, truth] = run_with(two_experts(), {parse_unequal("1:1.5")});
+  // As popular as 1000 and 1500 of 2500, of 2000 rows.
   const Collective& dispatch = job.collectives[0];
-  EXPECT_EQ(rows_sent(dispatch, 0), (std::vector<std::int64_t>{1000, 1500}));
-  EXPECT_EQ(dispatch.transfer, 25'000);  // 10 us + 1.5 MB / 100 GB/s
-  EXPECT_EQ(dispatch.members[0].in_elements, 2500 * 500);
-  EXPECT_EQ(dispatch.members[0].out_elements, 2000 * 500);
-  EXPECT_EQ(dispatch.members[1].out_elements, 3000 * 500);
+  EXPECT_EQ(rows_sent(dispatch, 0), (std::vector<std::int64_t>{800, 1200}));
+  EXPECT_EQ(dispatch.transfer, 22'000);  // 10 us + 1.2 MB / 100 GB/s
+  EXPECT_EQ(dispatch.members[0].in_elements, 2000 * 500);
+  EXPECT_EQ(dispatch.members[0].out_elements, 1600 * 500);
+  EXPECT_EQ(dispatch.members[1].out_elements, 2400 * 500);
   const Collective& combine = job.collectives[1];
-  EXPECT_EQ(combine.members[1].in_elements, 3000 * 500);
-  EXPECT_EQ(combine.members[1].out_elements, 2500 * 500);
-  EXPECT_EQ(expert_time(job, 0), 3 * 400'000);  // 400 forward, twice that backward
-  EXPECT_EQ(expert_time(job, 1), 3 * 600'000);
+  EXPECT_EQ(combine.members[1].in_elements, 2400 * 500);
+  EXPECT_EQ(combine.members[1].out_elements, 2000 * 500);
+  EXPECT_EQ(expert_time(job, 0), 3 * 320'000);  // of 400 forward, twice that backward
+  EXPECT_EQ(expert_time(job, 1), 3 * 480'000);
   EXPECT_EQ(truth.cause, "imbalance");
-  // Three times 210 of compute (the activation takes 20 in 420) and four exchanges 5 longer.
-  EXPECT_EQ(truth.extra, 3 * 210'000 + 4 * 5'000);
-  EXPECT_EQ(truth.added_waits, 3 * 210'000);
+  // Three times a fifth of 420 (with the activation's 20) and four exchanges 2 longer.
+  EXPECT_EQ(truth.extra, 3 * 84'000 + 4 * 2'000);
+  EXPECT_EQ(truth.added_waits, 3 * 168'000);
+}
+
+TEST(Faults, UnequalWorkInOneStep) {
+  JobSpec spec = two_experts();
+  spec.steps = 2;
+  const SimulatedJob job = simulate(spec, {.list = {parse_unequal("1:1.5@11")}});
+  EXPECT_EQ(expert_time(job, 0), 3 * 400'000 + 3 * 320'000);
+  EXPECT_EQ(expert_time(job, 1), 3 * 400'000 + 3 * 480'000);
 }
 
 TEST(Faults, AClock) {
@@ -218,10 +227,13 @@ TEST(Faults, CannotBeKnownWithoutTheCulpritsTrace) {
   spec.dp = 3;
   EXPECT_EQ(run_with(spec, {parse_slow("1:2"), parse_missing("1")}).truth.hidden_by,
             "the culprit has no trace");
-  EXPECT_EQ(run_with(spec, {parse_slow("1:2"), parse_missing("0")}).truth.hidden_by, "");
+  EXPECT_EQ(run_with(spec, {parse_slow("1:2"), parse_missing("0")}).truth.hidden_by,
+            "a member of each of its operations has no trace, and may have come later still");
   EXPECT_EQ(
       run_with(spec, {parse_slow("1:2"), parse_missing("0"), parse_missing("2")}).truth.hidden_by,
       "only one rank has a trace");
+  spec.dp = spec.tp = 2;  // its tensor-parallel group is whole
+  EXPECT_EQ(run_with(spec, {parse_slow("1:2"), parse_missing("3")}).truth.hidden_by, "");
 }
 
 TEST(Faults, CannotBeKnownWithoutGroupsOnSeveralClocks) {

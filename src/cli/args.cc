@@ -184,7 +184,7 @@ void add_machine_faults(CLI::App& verb, simulate::Faults& faults) {
   add_fault(verb, faults, "--slow-link", simulate::parse_slow_link, "A-B:FACTOR[@STEPS]",
             "Fault: what passes between two ranks takes FACTOR times as long");
   add_fault(verb, faults, "--unequal", simulate::parse_unequal, "RANK:FACTOR[@STEPS]",
-            "Fault: a rank's experts get FACTOR times as many tokens (with --moe)");
+            "Fault: a rank's experts are FACTOR times as popular (with --moe)");
   verb.add_option_function<std::string>(
           "--end-jitter",
           [&faults](const std::string& text) {

@@ -4,7 +4,7 @@
 //   plan   slow        a rank's compute kernels take longer
 //          late        a rank's host thread loses time
 //          slow_link   what passes between two ranks takes longer
-//          unequal     a rank's experts get more tokens than the others'
+//          unequal     a rank's experts get more tokens, the others fewer
 //   job    clock       a host's clock differs from the true one
 //          lose, window_shift, missing    parts of a rank that have no record
 //
@@ -42,7 +42,7 @@ struct Fault {
   int rank = -1;                        // of a link: its first end
   int peer = -1;                        // of a link: its other end
   int host = -1;                        // of a clock
-  std::int64_t factor_ppm = kMillion;   // slow, slow_link: of time; unequal: of tokens
+  std::int64_t factor_ppm = kMillion;   // slow, slow_link: of time; unequal: of popularity
   Ns amount_ns = 0;                     // late: a step; clock: offset; window_shift: after 0
   std::int64_t drift_ppb = 0;           // clock
   std::int64_t count = 0;               // lose: GPU events, or communication kernels at an edge

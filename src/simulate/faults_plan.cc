@@ -1,5 +1,8 @@
 // Faults of the machines: longer kernels, a host that stops, longer transfers, more tokens.
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "simulate/faults.h"
 #include "simulate/program.h"
@@ -11,6 +14,14 @@ constexpr std::uint64_t kEndJitter = 5;  // purpose of the random stream
 
 Ns times(Ns length, std::int64_t ppm) {
   return length / kMillion * ppm + length % kMillion * ppm / kMillion;
+}
+
+// `whole` * part / parts, for parts of a whole that may be too large to multiply.
+std::int64_t share_of(std::int64_t whole, std::int64_t part, std::int64_t parts) {
+  if (parts == 0) return 0;
+  const std::int64_t scale = parts / 1'000'000'000 + 1;
+  const std::int64_t of = parts / scale;
+  return whole / of * (part / scale) + whole % of * (part / scale) / of;
 }
 
 bool in_steps(const Plan& plan, const Fault& fault, int index) {
@@ -136,33 +147,67 @@ bool is_expert_kernel(const KernelType* kernel) {
   return among(catalog().experts_forward) || among(catalog().experts_backward);
 }
 
-void give_more_tokens(Plan& plan, std::size_t index, std::size_t own, std::int64_t ppm) {
+// All tokens still go somewhere: what one gets more, the others get less, each in proportion.
+std::vector<std::int64_t> more_popular(const std::vector<std::int64_t>& rows, std::size_t favourite,
+                                       std::int64_t ppm) {
+  const std::int64_t total = std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  const std::int64_t wanted = total - rows[favourite] + times(rows[favourite], ppm);
+  std::vector<std::int64_t> changed;
+  std::int64_t left = total;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::int64_t weight = i == favourite ? times(rows[i], ppm) : rows[i];
+    changed.push_back(share_of(total, weight, wanted));
+    left -= changed.back();
+  }
+  changed[favourite] += left;  // of rounding
+  return changed;
+}
+
+void set_rows(Plan& plan, std::size_t index, std::vector<std::int64_t> rows) {
   Collective& exchange = plan.collectives[index];
-  std::vector<std::int64_t>& rows = exchange.expert_rows;
-  const std::int64_t before = rows[own];
-  rows[own] = times(before, ppm);
-  const std::int64_t more = (rows[own] - before) * plan.spec.hidden;
+  const auto members = static_cast<std::int64_t>(rows.size());
   for (std::size_t i = 0; i < exchange.members.size(); ++i) {
     Member& member = exchange.members[i];
-    std::int64_t& of_tokens = exchange.to_experts ? member.in_elements : member.out_elements;
     std::int64_t& of_experts = exchange.to_experts ? member.out_elements : member.in_elements;
-    of_tokens += more;
-    if (i == own) of_experts += more * static_cast<std::int64_t>(rows.size());
+    of_experts = rows[i] * members * plan.spec.hidden;
   }
+  exchange.expert_rows = std::move(rows);
   exchange.transfer = noisy_transfer(plan, index);
+}
+
+// The exchanges that the fault changes, with the rows that they had before.
+using Changed = std::map<int, std::vector<std::int64_t>>;
+
+// Expert kernels take as long as the rows that the exchange before them brought.
+void fit_kernels(Plan& plan, const Changed& before, int rank) {
+  int exchange = -1;
+  int member = -1;
+  for (Instruction& instruction : plan.programs[static_cast<std::size_t>(rank)]) {
+    if (instruction.verb == Verb::communicate && before.contains(instruction.collective)) {
+      exchange = instruction.collective;
+      member = instruction.member;
+    }
+    if (!is_expert_kernel(instruction.kernel) || exchange < 0) continue;
+    const auto own = static_cast<std::size_t>(member);
+    const std::int64_t rows = plan.collectives[static_cast<std::size_t>(exchange)].expert_rows[own];
+    instruction.gpu = share_of(instruction.gpu, rows, before.at(exchange)[own]);
+  }
 }
 
 void spread_unequally(Plan& plan, const Fault& fault) {
   const std::vector<int> steps = steps_of_collectives(plan);
+  Changed before;
+  std::set<int> ranks;
   for (std::size_t i = 0; i < plan.collectives.size(); ++i) {
-    const int own = position(plan.collectives[i], fault.rank);
-    if (plan.collectives[i].op == Op::all_to_all && own >= 0 && in_steps(plan, fault, steps[i]))
-      give_more_tokens(plan, i, static_cast<std::size_t>(own), fault.factor_ppm);
+    const Collective& exchange = plan.collectives[i];
+    const int own = position(exchange, fault.rank);
+    if (exchange.op != Op::all_to_all || own < 0 || !in_steps(plan, fault, steps[i])) continue;
+    before.emplace(static_cast<int>(i), exchange.expert_rows);
+    for (const Member& member : exchange.members) ranks.insert(member.rank);
+    set_rows(plan, i,
+             more_popular(exchange.expert_rows, static_cast<std::size_t>(own), fault.factor_ppm));
   }
-  for_each_in_steps(program_of(plan, fault), [&](Instruction& instruction, int step) {
-    if (is_expert_kernel(instruction.kernel) && in_steps(plan, fault, step))
-      instruction.gpu = times(instruction.gpu, fault.factor_ppm);
-  });
+  for (const int rank : ranks) fit_kernels(plan, before, rank);
 }
 
 void apply(Plan& plan, const Fault& fault) {

@@ -16,6 +16,16 @@ bool clocks_and_groups_unknown(const Scenario& scenario, const SimulatedJob& job
   return !scenario.record.hosts || job.layout.places.back().host > 0;
 }
 
+// Whoever came last in an operation of many is known only when all of them are.
+bool never_whole(const SimulatedJob& job, int rank) {
+  return std::ranges::none_of(job.collectives, [&](const Collective& collective) {
+    const auto& members = collective.members;
+    return std::ranges::find(members, rank, &Member::rank) != members.end() &&
+           std::ranges::none_of(
+               members, [&job](const Member& member) { return is_missing(job, member.rank); });
+  });
+}
+
 using Pair = std::pair<int, int>;
 
 // The pairs of ranks that have operations of their own: point-to-point, or groups of just the two.
@@ -56,6 +66,8 @@ std::string hidden_by(const Scenario& scenario, const SimulatedJob& job, const F
     return "the culprit has no trace";
   if (std::ranges::count(job.ranks, false, &RankTrace::missing) < 2)
     return "only one rank has a trace";
+  if (never_whole(job, fault.rank))
+    return "a member of each of its operations has no trace, and may have come later still";
   if (clocks_and_groups_unknown(scenario, job))
     return "without group data, operations of ranks on different clocks cannot be matched";
   return fault.kind == FaultKind::slow_link ? link_hidden_by(job, fault) : "";
