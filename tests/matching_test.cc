@@ -3,14 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "ingest/load.h"
 #include "made_job.h"
+#include "match/classify.h"
 #include "match/collectives.h"
+#include "match/runs.h"
+#include "match/windows.h"
 
 namespace commlens {
 namespace {
@@ -109,6 +114,392 @@ TEST(Matching, CountersDecideWhereWindowsBeginElsewhere) {
   EXPECT_EQ(row->ranks, std::vector<std::int64_t>{1});
   EXPECT_EQ(row->count, 4);
   EXPECT_EQ(row->group, "pg[0,1]");
+}
+
+// One rank whose group has these operations, one every 100 us, ending together.
+Rank rank_of(std::int64_t rank, std::vector<GroupIdentity> groups, std::vector<Comm> comm) {
+  Ns now = 1'000'000;
+  for (Comm& one : comm) {
+    if (one.end == 0) one.end = now;
+    if (one.start == 0) one.start = one.end - 50'000;
+    now += 100'000;
+  }
+  return {.rank = rank, .host = "", .groups = std::move(groups), .comm = std::move(comm)};
+}
+
+TEST(Matching, OneNameIsTwoGroupsWhereMembersDiffer) {
+  std::vector<Rank> ranks;
+  for (int r = 0; r < 4; ++r) {
+    const int first = r / 2 * 2;
+    ranks.push_back(rank_of(r, {group({first, first + 1}, "mesh_tp", "3")},
+                            {{.seq = 1, .truth = first}, {.seq = 2, .truth = 10 + first}}));
+  }
+  const Job job = made::job(ranks, 4);
+  const Matching found = match_collectives(job);
+  ASSERT_EQ(found.groups.size(), 2U);
+  EXPECT_EQ(found.groups[0].label, "mesh_tp[0,1]");
+  EXPECT_EQ(found.groups[1].label, "mesh_tp[2,3]");
+  EXPECT_EQ(found.matched, 4);
+  for (const MatchedOp& op : found.ops) EXPECT_TRUE(right(job, found, op));
+}
+
+TEST(Matching, TwoNamesAreOneGroupWhereMembersAgree) {
+  const Job job = made::job({rank_of(0, {group({0, 2}, "undefined", "3")}, {{.seq = 1}}),
+                             rank_of(2, {group({0, 2}, "undefined", "5")}, {{.seq = 1}})});
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 1);
+}
+
+TEST(Matching, NamesTellGroupsOfTheSameMembersApart) {
+  // Rank 1 lists them in the other order; "9" was made before "10".
+  const GroupIdentity nine = group({0, 1}, "mesh", "9");
+  const GroupIdentity ten = group({0, 1}, "mesh", "10");
+  const Job job = made::job(
+      {rank_of(0, {nine, ten},
+               {{.seq = 1, .group = 0, .truth = 9}, {.seq = 1, .group = 1, .truth = 10}}),
+       rank_of(1, {ten, nine},
+               {{.seq = 1, .group = 1, .truth = 9}, {.seq = 1, .group = 0, .truth = 10}})});
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 2);
+  for (const MatchedOp& op : found.ops) EXPECT_TRUE(right(job, found, op));
+  EXPECT_EQ(found.groups[0].label, "mesh[0,1] (10)");
+
+  // Other names on rank 1: then the order of making counts.
+  const Job renamed = made::job(
+      {rank_of(0, {nine, ten},
+               {{.seq = 1, .group = 0, .truth = 9}, {.seq = 1, .group = 1, .truth = 10}}),
+       rank_of(1, {group({0, 1}, "mesh", "12"), group({0, 1}, "mesh", "11")},
+               {{.seq = 1, .group = 1, .truth = 9}, {.seq = 1, .group = 0, .truth = 10}})});
+  const Matching by_order = match_collectives(renamed);
+  EXPECT_EQ(by_order.matched, 2);
+  for (const MatchedOp& op : by_order.ops) EXPECT_TRUE(right(renamed, by_order, op));
+
+  // One rank has two, the other one of another name: which it is is not known.
+  const Job fewer =
+      made::job({rank_of(0, {nine, ten}, {{.seq = 1, .group = 0}, {.seq = 1, .group = 1}}),
+                 rank_of(1, {group({0, 1}, "mesh", "12")}, {{.seq = 1}})});
+  const Matching refused = match_collectives(fewer);
+  EXPECT_EQ(refused.ops.size(), 0U);
+  EXPECT_EQ(refused.unmatched, 3);
+}
+
+TEST(Matching, GroupsOfUnknownMembersAreJoinedOnlyWhereTheNumberOfRanksFits) {
+  const GroupIdentity unknown{.name = "3", .description = "mesh_tp", .size = 2, .ranks = {}};
+  const auto ranks_with = [&unknown](int count) {
+    std::vector<Rank> ranks;
+    for (int r = 0; r < count; ++r)
+      ranks.push_back(rank_of(r, {unknown}, {{.seq = 1}, {.seq = 2}}));
+    return ranks;
+  };
+  const Matching both = match_collectives(made::job(ranks_with(2), 2));
+  EXPECT_EQ(both.matched, 2);
+  EXPECT_EQ(both.groups.front().label, "mesh_tp[0,1]");
+
+  const Matching four = match_collectives(made::job(ranks_with(4), 4));
+  EXPECT_EQ(four.ops.size(), 0U);
+  EXPECT_EQ(four.unmatched, 8);
+  EXPECT_EQ(four.mismatches.front().reason,
+            "its members are not known, and 4 ranks know a group of this name with 2 members");
+
+  // Ranks 0 and 1 of four: they may be of two groups.
+  const Matching some = match_collectives(made::job(ranks_with(2), 4));
+  EXPECT_EQ(some.ops.size(), 0U);
+  EXPECT_EQ(some.mismatches.front().reason,
+            "its members are not known, and ranks of the job are missing");
+}
+
+TEST(Matching, ARankThatItsGroupDoesNotListIsAContradiction) {
+  const Job job = made::job({rank_of(0, {group({0, 1})}, {{.seq = 1}}),
+                             rank_of(1, {group({0, 1})}, {{.seq = 1}}),
+                             rank_of(2, {group({0, 1})}, {{.seq = 1}})});
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 1);
+  EXPECT_EQ(found.ops.front().count, 2U);
+  EXPECT_EQ(found.unmatched, 1);
+  EXPECT_EQ(found.mismatches.front().ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(found.mismatches.front().reason,
+            "the rank is not one of the members that its group lists");
+}
+
+TEST(Matching, RanksWithoutATraceAreAnotherMatterThanEventsThatAreNotThere) {
+  const Job job = made::job({rank_of(0, {group({0, 1, 2})}, {{.seq = 1}, {.seq = 2}}),
+                             rank_of(1, {group({0, 1, 2})}, {{.seq = 1}})},
+                            3);
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 0);
+  EXPECT_EQ(found.partial, 1);
+  EXPECT_EQ(found.unmatched, 1);
+  const Mismatch* untraced = row_of(found, "missing_rank");
+  ASSERT_NE(untraced, nullptr);
+  EXPECT_EQ(untraced->ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(untraced->reason, "rank 2 of the group has no trace here");
+  const Mismatch* absent = row_of(found, "missing_member");
+  ASSERT_NE(absent, nullptr);
+  EXPECT_EQ(absent->ranks, std::vector<std::int64_t>{1});
+  EXPECT_EQ(absent->seq, 2);
+}
+
+TEST(Matching, OddOnesOutAreThoseOfTheMinority) {
+  std::vector<Rank> ranks;
+  for (int r = 0; r < 4; ++r) {
+    Rank rank = rank_of(r, {group({0, 1, 2, 3})}, {{.seq = 1}, {.seq = 2}, {.seq = 3}, {.seq = 4}});
+    for (std::int64_t i = 5; i < 60; ++i)
+      rank.comm.push_back({.start = i * 1'000'000, .end = i * 1'000'000 + 10, .seq = i});
+    ranks.push_back(rank);
+  }
+  ranks[2].comm[0].op = Op::all_gather;
+  ranks[3].comm[1].dtype = "Half";
+  ranks[1].comm[2].bytes = 2048;
+  ranks[0].comm[3].bytes = -1;  // not known: no contradiction
+  ranks[3].comm[3].op = Op::send_recv;
+  ranks[3].comm[3].op = Op::unknown;
+  const Matching found = match_collectives(made::job(ranks, 4));
+  EXPECT_EQ(found.matched, 56);
+  EXPECT_EQ(found.mismatched, 3);
+  EXPECT_EQ(row_of(found, "op")->reason,
+            "rank 2 differ from the others in op: all_gather instead of all_reduce");
+  EXPECT_EQ(row_of(found, "op")->ranks, std::vector<std::int64_t>{2});
+  EXPECT_EQ(row_of(found, "dtype")->ranks, std::vector<std::int64_t>{3});
+  EXPECT_EQ(row_of(found, "bytes")->ranks, std::vector<std::int64_t>{1});
+  EXPECT_EQ(row_of(found, "bytes")->reason,
+            "rank 1 differ from the others in bytes: 2048 bytes instead of 1024 bytes");
+}
+
+TEST(Matching, SizesOfAllToAllMayDiffer) {
+  const Job job =
+      made::job({rank_of(0, {group({0, 1})}, {{.op = Op::all_to_all, .bytes = 10, .seq = 1}}),
+                 rank_of(1, {group({0, 1})}, {{.op = Op::all_to_all, .bytes = 99, .seq = 1}})});
+  EXPECT_EQ(match_collectives(job).matched, 1);
+}
+
+TEST(Matching, AnOperationOfAnotherKindIsFoundWithoutCounters) {
+  // Rank 1 calls all_gather where the others call all_reduce, in the middle of a sequence.
+  std::vector<Rank> ranks;
+  for (int r = 0; r < 3; ++r) {
+    Rank rank = rank_of(r, {group({0, 1, 2})}, {});
+    rank.host = "node";
+    for (std::int64_t i = 0; i < 9; ++i)
+      rank.comm.push_back(
+          {.start = i * 1'000'000 - 5'000 * (r + 1), .end = i * 1'000'000 + 100 * r, .truth = i});
+    ranks.push_back(rank);
+  }
+  ranks[1].comm[4].op = Op::all_gather;
+  const Job job = made::job(ranks, 3);
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 8);
+  EXPECT_EQ(found.mismatched, 1);
+  EXPECT_EQ(row_of(found, "op")->ranks, std::vector<std::int64_t>{1});
+  for (const MatchedOp& op : found.ops) EXPECT_TRUE(right(job, found, op));
+}
+
+TEST(Matching, OtherRecordingsAndOtherGpusTakeNoPart) {
+  Rank again = rank_of(1, {group({0, 1})}, {{.seq = 1}});
+  again.run = 1;
+  Job job = made::job({rank_of(0, {group({0, 1})}, {{.seq = 1}, {.seq = 2}}),
+                       rank_of(1, {group({0, 1})}, {{.seq = 1}, {.seq = 2}}), again});
+  job.ranks[0].devices.push_back(job.ranks[0].devices[0]);
+  job.ranks[0].devices[1].device = 1;
+  job.ranks[0].devices[1].comm.pop_back();
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 2);
+  EXPECT_EQ(found.unmatched, 2);
+  EXPECT_EQ(found.mismatches[0].reason, "another GPU of the same process");
+  EXPECT_EQ(found.mismatches[1].reason, "another recording of this rank");
+}
+
+TEST(Matching, AGroupOfOneRankIsWhole) {
+  const Job job =
+      made::job({rank_of(0, {group({0})}, {{.seq = 1}}), rank_of(1, {group({1})}, {{.seq = 1}})});
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 2);
+  EXPECT_TRUE(found.mismatches.empty());
+}
+
+TEST(Matching, TheRootIsOneOfTheParts) {
+  Job job = made::job({rank_of(4, {group({4, 7})}, {{.op = Op::broadcast, .seq = 1}}),
+                       rank_of(7, {group({4, 7})}, {{.op = Op::broadcast, .seq = 1}})});
+  job.ranks[1].devices[0].comm[0].root = 7;
+  EXPECT_EQ(match_collectives(job).ops.front().root, 1);
+}
+
+TEST(Matching, TheListOfMismatchesIsBounded) {
+  // Each pair of ranks differs in another number of bytes, so that no two reasons are equal.
+  Rank a = rank_of(0, {group({0, 1})}, {});
+  Rank b = rank_of(1, {group({0, 1})}, {});
+  for (std::int64_t i = 0; i < 1500; ++i) {
+    a.comm.push_back({.start = i * 100,
+                      .end = i * 100 + 50,
+                      .bytes = 8,
+                      .comms_id = 1000 + static_cast<std::uint64_t>(i)});
+    b.comm.push_back({.start = i * 100,
+                      .end = i * 100 + 50,
+                      .bytes = 8,
+                      .comms_id = 1000 + static_cast<std::uint64_t>(i)});
+  }
+  std::vector<Rank> ranks;
+  for (int pair = 0; pair < 12; ++pair) {
+    for (int side = 0; side < 2; ++side) {
+      Rank rank = side == 0 ? a : b;
+      rank.rank = 2 * pair + side;
+      rank.groups = {group({2 * pair, 2 * pair + 1})};
+      for (std::size_t i = 0; side == 1 && i < 100; ++i)
+        rank.comm[i].bytes = 1000 + static_cast<std::int64_t>(i);
+      ranks.push_back(rank);
+    }
+  }
+  const Matching found = match_collectives(made::job(ranks));
+  EXPECT_EQ(found.mismatched, 1200);
+  ASSERT_EQ(found.mismatches.size(), 1001U);
+  EXPECT_EQ(found.mismatches.back().kind, "not_listed");
+  EXPECT_EQ(found.mismatches.back().count, 200);
+}
+
+Comm sending(std::int32_t to, std::int64_t bytes, std::int64_t truth, Ns end) {
+  return {.op = Op::send,
+          .start = end - 1000,
+          .end = end,
+          .peers = {{to, true, bytes}},
+          .truth = truth};
+}
+Comm receiving(std::int32_t from, std::int64_t bytes, std::int64_t truth, Ns end) {
+  return {.op = Op::recv,
+          .start = end - 1000,
+          .end = end,
+          .peers = {{from, false, bytes}},
+          .truth = truth};
+}
+
+TEST(Matching, SendsGoWithTheirReceives) {
+  // A pipeline of three: rank 1 receives and sends in one kernel.
+  const GroupIdentity pp = group({0, 1, 2}, "pp");
+  Rank first = rank_of(0, {pp}, {});
+  Rank middle = rank_of(1, {pp}, {});
+  Rank last = rank_of(2, {pp}, {});
+  for (auto* rank : {&first, &middle, &last}) rank->host = "node";
+  for (std::int64_t i = 0; i < 6; ++i) {
+    const Ns now = 1'000'000 + i * i * 70'000;
+    first.comm.push_back(sending(1, 64, i, now));
+    Comm both = receiving(0, 64, i, now + 500);
+    both.op = Op::send_recv;
+    both.peers.push_back({2, true, 32});
+    middle.comm.push_back(both);
+    last.comm.push_back(receiving(1, 32, i, now + 900));
+  }
+  last.comm.erase(last.comm.begin() + 2);  // lost
+  const Job job = made::job({first, middle, last}, 3);
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 11);
+  EXPECT_EQ(found.unmatched, 0);  // every kernel of rank 1 has some counterpart
+  for (const MatchedOp& op : found.ops) {
+    EXPECT_TRUE(op.pair && op.whole && op.sure && op.agreed);
+    EXPECT_TRUE(right(job, found, op));
+    const MatchGroup& pair = found.groups[static_cast<std::size_t>(op.group)];
+    ASSERT_TRUE(pair.pair);
+    EXPECT_EQ(job.ranks[found.parts[op.first].rank].rank, pair.ranks[0]);
+    EXPECT_EQ(job.ranks[found.parts[op.first + 1].rank].rank, pair.ranks[1]);
+  }
+  const Mismatch* row = row_of(found, "missing_member");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->group, "1->2");
+  EXPECT_EQ(row->count, 1);
+}
+
+TEST(Matching, PeersThatAreNotKnownOrNotThere) {
+  const GroupIdentity pp = group({0, 1}, "pp");
+  const Job job = made::job(
+      {rank_of(0, {pp}, {sending(1, 8, 0, 2000), {.op = Op::send_recv}}), rank_of(2, {pp}, {})});
+  const Matching found = match_collectives(job);
+  EXPECT_TRUE(found.ops.empty());
+  EXPECT_FALSE(found.known);
+  EXPECT_EQ(found.unmatched, 2);
+  ASSERT_EQ(found.mismatches.size(), 2U);
+  EXPECT_EQ(found.mismatches[0].reason, "rank 1 has no trace here");
+  EXPECT_EQ(found.mismatches[1].reason, "the peers of point-to-point operations are not known");
+}
+
+// Ranks whose streams end together: `groups` of as many ranks as given, without any group data.
+Job without_groups(const std::vector<int>& groups, Ns lag, std::uint32_t seed,
+                   int operations = 12) {
+  std::mt19937 random(seed);
+  const auto upto = [&random](std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+  };
+  std::vector<Ns> ends;
+  Ns now = 1'000'000'000;
+  for (int i = 0; i < operations; ++i) ends.push_back(now += 3'000'000 + upto(2'000'000));
+  std::vector<Rank> ranks;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    // Groups do the same work, each at a pace of its own.
+    std::vector<Ns> own;
+    for (const Ns end : ends) own.push_back(end + (g == 0 ? 0 : upto(lag)));
+    for (int r = 0; r < groups[g]; ++r) {
+      Rank rank{
+          .rank = static_cast<std::int64_t>(ranks.size()), .host = "", .groups = {}, .comm = {}};
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        const Ns end = own[i] + upto(8'000);
+        rank.comm.push_back({.start = own[i] - 20'000 - upto(1'000'000),
+                             .end = end,
+                             .bytes = -1,
+                             .group = -1,
+                             .truth = static_cast<std::int64_t>(100 * g + i)});
+      }
+      ranks.push_back(rank);
+    }
+  }
+  return made::job(ranks, static_cast<std::int64_t>(ranks.size()));
+}
+
+TEST(MatchingWithoutGroups, StreamsThatEndTogetherAreOneGroup) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    const Job job = without_groups({4}, 0, seed);
+    const Matching found = match_collectives(job);
+    EXPECT_EQ(found.matched, 12);
+    for (const MatchedOp& op : found.ops) {
+      EXPECT_TRUE(right(job, found, op));
+      EXPECT_EQ(op.by, MatchedBy::inferred);
+      EXPECT_TRUE(op.whole && op.sure);
+    }
+    EXPECT_EQ(found.groups.front().label, "inferred[0-3]");
+    EXPECT_TRUE(found.groups.front().inferred);
+  }
+}
+
+TEST(MatchingWithoutGroups, GroupsThatDoTheSameAtAnotherPaceStayApart) {
+  std::int64_t wrong_sure = 0;
+  std::int64_t right_sure = 0;
+  for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+    for (const Ns lag : {100'000, 400'000, 2'000'000}) {
+      const Job job = without_groups({2, 2}, lag, seed);
+      const Matching found = match_collectives(job);
+      for (const MatchedOp& op : found.ops) {
+        wrong_sure += op.sure && !right(job, found, op) ? 1 : 0;
+        right_sure += op.sure && right(job, found, op) ? 1 : 0;
+        EXPECT_FALSE(op.whole && op.count < 4);  // hosts are not known: others may belong
+      }
+    }
+  }
+  EXPECT_EQ(wrong_sure, 0);
+  EXPECT_GE(right_sure, 60 * 2 * 12 * 2);  // of 60 * 3 * 24
+}
+
+TEST(MatchingWithoutGroups, RanksThatShareNothingAreRefused) {
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    Job job = without_groups({1, 1}, 0, seed, 10);
+    const Job other = without_groups({1}, 0, seed + 1000, 10);
+    job.ranks[1].devices = other.ranks[0].devices;
+    const Matching found = match_collectives(job);
+    EXPECT_TRUE(found.ops.empty()) << seed;
+    EXPECT_EQ(found.unmatched, 20);
+  }
+}
+
+TEST(MatchingWithoutGroups, MissingRanksLeaveNothingWhole) {
+  Job job = without_groups({3}, 0, 1);
+  job.world_size = 4;
+  job.missing_ranks = {3};
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.partial, 12);
+  EXPECT_EQ(found.matched, 0);
 }
 
 // A training loop over one group, as each rank's clock and window show it.
@@ -339,6 +730,76 @@ TEST(MatchingOfLoops, OrderOfRanksDoesNotMatter) {
   std::swap(job.ranks[0], job.ranks[2]);
   EXPECT_EQ(described(job, match_collectives(job)), before);
   EXPECT_FALSE(before.empty());
+}
+
+// Real jobs, where they are at hand.
+class MatchingOfRealJobs : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* corpus = std::getenv("COMMLENS_CORPUS");
+    if (corpus == nullptr) GTEST_SKIP() << "COMMLENS_CORPUS is not set";
+    folder_ = std::string(corpus) + "/kineto/";
+  }
+
+  Matching match(const std::vector<std::string>& paths) {
+    std::vector<std::string> whole;
+    for (const std::string& path : paths) whole.push_back(folder_ + path);
+    std::vector<Recording> recordings;
+    for (LoadedInput& input :
+         load(find_inputs(whole), {.input_format = "", .jobs = 1, .progress = {}}))
+      recordings.push_back(std::move(input.recording));
+    job_ = arrange_runs(std::move(recordings), {});
+    for (RankTimeline& rank : job_.ranks) {
+      classify(rank, {});
+      find_step_windows(rank);
+    }
+    return match_collectives(job_);
+  }
+
+  Job job_;
+  std::string folder_;
+};
+
+TEST_F(MatchingOfRealJobs, OneKernelMoreAtTheStartShiftsNothing) {
+  const Matching found = match({"torchrec-sleep-4ranks"});
+  EXPECT_EQ(found.matched, 12);
+  EXPECT_EQ(found.partial, 1);
+  EXPECT_EQ(found.unmatched, 0);
+  // Rank 2 is the last to arrive at the three long ones: its kernel is the shortest of them.
+  for (const MatchedOp& op : found.ops) {
+    EXPECT_TRUE(op.sure);
+    std::vector<Ns> length;
+    for (std::uint32_t i = 0; i < op.count; ++i)
+      length.push_back(made::comm_of(job_, found.parts[op.first + i]).time.length());
+    if (*std::max_element(length.begin(), length.end()) > 900'000'000) {
+      EXPECT_LT(length[2], 20'000'000);
+    }
+  }
+}
+
+TEST_F(MatchingOfRealJobs, CountsThatDiffer) {
+  const Matching found = match({"torchrec-overlap-4ranks"});  // 32, 31, 31 and 32 kernels
+  EXPECT_EQ(found.matched, 31);
+  EXPECT_EQ(found.partial, 1);
+  EXPECT_EQ(found.unmatched, 0);
+  EXPECT_EQ(found.mismatched, 0);
+}
+
+TEST_F(MatchingOfRealJobs, EveryKernelOfTwoAndOfEightRanks) {
+  const Matching two = match({"torchrec-2ranks"});
+  EXPECT_EQ(two.matched, 12);
+  EXPECT_EQ(two.partial + two.unmatched, 0);
+  const Matching eight = match({"param-dlrm-8ranks"});
+  EXPECT_EQ(eight.matched, 8);
+  EXPECT_EQ(eight.partial + eight.unmatched, 0);
+}
+
+TEST_F(MatchingOfRealJobs, RanksOfOneJobThatShareNothingAreRefused) {
+  const Matching found = match(
+      {"hta/timeline_analysis-sampled_rank-0.json.gz", "hta/trace_filter-sampled_rank-1.json.gz"});
+  EXPECT_FALSE(found.known);
+  EXPECT_TRUE(found.ops.empty());
+  EXPECT_EQ(found.unmatched, 20);
 }
 
 }  // namespace

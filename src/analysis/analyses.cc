@@ -11,16 +11,16 @@ extern const Analysis kGroups;
 extern const Analysis kSizes;
 extern const Analysis kSlices;
 extern const Analysis kEvidenceCounts;
+extern const Analysis kCollectives;
 extern const Analysis kWaits;
 
 namespace {
 
-constexpr const Analysis* kAnalyses[] = {&kStragglers, &kExplain,        &kBreakdown,
-                                         &kOperations, &kGroups,         &kSizes,
-                                         &kSlices,     &kEvidenceCounts, &kWaits};
+constexpr const Analysis* kAnalyses[] = {&kStragglers,  &kExplain, &kBreakdown, &kOperations,
+                                         &kGroups,      &kSizes,   &kSlices,    &kEvidenceCounts,
+                                         &kCollectives, &kWaits};
 
-constexpr std::string_view kAbsentParts[] = {"collectives", "clocks", "critical_path", "ledger",
-                                             "findings"};
+constexpr std::string_view kAbsentParts[] = {"clocks", "critical_path", "ledger", "findings"};
 
 }  // namespace
 

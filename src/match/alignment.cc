@@ -105,20 +105,79 @@ class Aligner {
   }
 
   void place_member(std::size_t m) {
+    if (all_placed(m)) return;
     const Relation& relation = *relations_[m];
-    const auto& unplaced = slots_.of[m];
-    if (std::find(unplaced.begin(), unplaced.end(), kNoSlot) == unplaced.end()) return;
+    const Tolerance tolerance = tolerance_of(relation.spread, by_end_[m]);
     std::vector<char> taken(slots_.slots.size(), 0);
-    for (const std::int32_t slot : unplaced) {
+    for (const std::int32_t slot : slots_.of[m]) {
       if (slot != kNoSlot) taken[static_cast<std::size_t>(slot)] = 1;
     }
-    for (const TimePair& pair : match_by_time(by_end_[reference_], by_end_[m], relation.line,
-                                              tolerance_of(relation.spread))) {
-      const std::int32_t slot = slots_.of[reference_][pair.reference];
-      if (slots_.of[m][pair.own] != kNoSlot || taken[static_cast<std::size_t>(slot)] != 0) continue;
-      taken[static_cast<std::size_t>(slot)] = 1;
-      slots_.place(m, pair.own, slot);
-      slots_.doubtful[m][pair.own] = relation.sure && pair.sure ? 0 : 1;
+    std::vector<TimePair> pairs =
+        match_by_time(by_end_[reference_], by_end_[m], relation.line, tolerance.most);
+    settle_by_order(pairs, tolerance.sure);
+    for (const TimePair& pair : pairs) place_pair(m, pair, pair.off <= tolerance.sure, taken);
+    if (relation.sure && !all_placed(m)) place_others(m, tolerance.scatter, taken);
+  }
+
+  // Operations so close together that ends alone do not say which is which: where both ranks have
+  // the same number of them between two sure ones, their order does.
+  //
+  //   reference  A    B  B    A        ends of the Bs: 30 us apart, with 20 us of scatter
+  //   own        A    B  B    A
+  static void settle_by_order(std::vector<TimePair>& pairs, Ns near) {
+    for (std::size_t first = 1; first < pairs.size(); ++first) {
+      if (pairs[first].sure || !pairs[first - 1].sure) continue;
+      std::size_t last = first;
+      while (last < pairs.size() && !pairs[last].sure && pairs[last].off <= near) ++last;
+      if (last == pairs.size() || !pairs[last].sure) continue;
+      const TimePair& before = pairs[first - 1];
+      bool in_order = true;
+      for (std::size_t i = first; i <= last; ++i) {
+        const auto steps = static_cast<std::uint32_t>(i - first + 1);
+        in_order = in_order && pairs[i].reference == before.reference + steps &&
+                   pairs[i].own == before.own + steps;
+      }
+      for (std::size_t i = first; in_order && i < last; ++i) pairs[i].sure = true;
+    }
+  }
+
+  bool all_placed(std::size_t m) const {
+    return std::find(slots_.of[m].begin(), slots_.of[m].end(), kNoSlot) == slots_.of[m].end();
+  }
+
+  void place_pair(std::size_t m, const TimePair& pair, bool near, std::vector<char>& taken) {
+    const std::int32_t slot = slots_.of[reference_][pair.reference];
+    if (slots_.of[m][pair.own] != kNoSlot || taken[static_cast<std::size_t>(slot)] != 0) return;
+    taken[static_cast<std::size_t>(slot)] = 1;
+    slots_.place(m, pair.own, slot);
+    slots_.doubtful[m][pair.own] = relations_[m]->sure && pair.sure && near ? 0 : 1;
+  }
+
+  // What is left on both sides and ends together although it does not fit: one operation about
+  // which the ranks disagree.
+  void place_others(std::size_t m, Ns tolerance, std::vector<char>& taken) {
+    std::vector<CommEvent> theirs;
+    std::vector<CommEvent> mine;
+    std::vector<std::uint32_t> their_events;
+    std::vector<std::uint32_t> my_events;
+    for (std::uint32_t e = 0; e < members_[reference_].events.size(); ++e) {
+      if (taken[static_cast<std::size_t>(slots_.of[reference_][e])] != 0) continue;
+      their_events.push_back(e);
+      theirs.push_back(members_[reference_].events[e]);
+      theirs.back().any_op = true;
+    }
+    for (std::uint32_t e = 0; e < members_[m].events.size(); ++e) {
+      if (slots_.of[m][e] != kNoSlot) continue;
+      my_events.push_back(e);
+      mine.push_back(members_[m].events[e]);
+    }
+    const EventsByEnd their_ends(theirs);
+    const EventsByEnd my_ends(mine);
+    for (TimePair pair : match_by_time(their_ends, my_ends, relations_[m]->line, tolerance)) {
+      if (!pair.sure) continue;
+      pair.reference = their_events[pair.reference];
+      pair.own = my_events[pair.own];
+      place_pair(m, pair, true, taken);
     }
   }
 
@@ -126,17 +185,19 @@ class Aligner {
     Ns end = 0;  // by the reference's clock
     std::uint32_t member = 0;
     std::uint32_t event = 0;
+    Ns tolerance = 0;
     bool sure = true;
   };
 
   std::vector<Leftover> leftovers() const {
     std::vector<Leftover> found;
     for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (!relations_[m]) continue;
+      if (!relations_[m] || all_placed(m)) continue;
+      const Ns tolerance = tolerance_of(relations_[m]->spread, by_end_[m]).sure;
       for (std::size_t e = 0; e < members_[m].events.size(); ++e) {
         if (slots_.of[m][e] != kNoSlot) continue;
         found.push_back({relations_[m]->line.to_reference(members_[m].events[e].end),
-                         static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(e),
+                         static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(e), tolerance,
                          relations_[m]->sure});
       }
     }
@@ -149,16 +210,13 @@ class Aligner {
   // What the reference does not have: ends that lie together, of one kind, one of each rank.
   void gather_leftovers() {
     const std::vector<Leftover> all = leftovers();
-    Ns allowed = 0;
-    for (const auto& relation : relations_) {
-      if (relation) allowed = std::max(allowed, tolerance_of(relation->spread));
-    }
     std::vector<std::size_t> there(members_.size(), all.size());  // by member: `first` of its slot
     for (std::size_t first = 0; first < all.size();) {
       const CommEvent& lead = members_[all[first].member].events[all[first].event];
       std::size_t last = first;
-      for (; last < all.size() && all[last].end - all[first].end <= allowed; ++last) {
+      for (; last < all.size(); ++last) {
         const Leftover& next = all[last];
+        if (next.end - all[first].end > std::max(next.tolerance, all[first].tolerance)) break;
         if (there[next.member] == first || !fits(lead, members_[next.member].events[next.event]))
           break;
         there[next.member] = first;

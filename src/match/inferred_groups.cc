@@ -32,7 +32,11 @@ constexpr double kNearlyAll = 0.8;          // of the shorter lane's, where both
 constexpr Ns kFarthestEnds = 300'000;       // ends of one operation on one clock
 constexpr Ns kPartOfGap = 5;                // and no more than this part of the time between two
 constexpr double kByChance = 1e-5;          // so improbable must an accident be
+constexpr Ns kResolution = 1'000;           // of time stamps
+constexpr Ns kEndsOfOne = 20'000;           // on one host, of one operation
 constexpr Ns kClockNoise = 10'000;          // an end before the other's start by less says nothing
+constexpr Ns kTimesClosest = 5;             // lanes of one group are about equally close
+constexpr std::size_t kWitnesses = 4;       // lanes that are compared with each other, too
 constexpr std::size_t kMostCompared = 512;  // operations of a lane that are compared
 constexpr std::size_t kMostComparisons = 200'000;  // of two lanes
 
@@ -42,9 +46,9 @@ struct Lane {
   StreamId stream;
 };
 
-struct Likeness {
-  Ns off = 0;  // median distance of ends
-  std::size_t count = 0;
+struct Like {
+  std::size_t lane = 0;
+  Ns off = 0;  // so close nearly all of its ends lie to the first lane's
 };
 
 // The first operations of both that lie in the time that both recorded.
@@ -66,7 +70,23 @@ double log_of_accident(std::size_t hits, std::size_t tries, double chance) {
   return -n * (share * std::log(share / chance) + other);
 }
 
-std::optional<Likeness> likeness(const Lane& a, const Lane& b) {
+// Whether so many ends could lie so close together without being of one operation. `density`: of
+// the other's ends, in one nanosecond. Distances are sorted.
+bool may_be_accident(const std::vector<Ns>& distances, std::size_t tries, double density) {
+  double least = 0;
+  for (const std::size_t hits :
+       {(distances.size() + 1) / 2, distances.size() * 4 / 5, distances.size()}) {
+    if (hits == 0) continue;
+    const auto within = static_cast<double>(distances[hits - 1] + kResolution);
+    least = std::min(least, log_of_accident(hits, tries, 2 * within * density));
+  }
+  return least > std::log(kByChance);
+}
+
+double length_of(Ns from, Ns to) { return static_cast<double>(std::max<Ns>(1, to - from)); }
+
+// How close nearly all ends of two lanes lie together; nothing where they do not end together.
+std::optional<Ns> likeness(const Lane& a, const Lane& b) {
   const Ns from =
       std::max(a.member.events.front().start, b.member.events.front().start) - kFarthestEnds;
   const Ns to = std::min(a.member.events.back().end, b.member.events.back().end) + kFarthestEnds;
@@ -83,20 +103,19 @@ std::optional<Likeness> likeness(const Lane& a, const Lane& b) {
   const auto hits = static_cast<double>(pairs.size());
   if (pairs.size() < kFewest || hits < kNearlyAll * static_cast<double>(shorter))
     return std::nullopt;
-  const auto length = static_cast<double>(std::max<Ns>(1, to - from));
-  const double chance =
-      2 * static_cast<double>(tolerance) * static_cast<double>(of_a.size()) / length;
-  if (log_of_accident(pairs.size(), shorter, chance) > std::log(kByChance)) return std::nullopt;
   std::vector<Ns> distances;
+  for (const TimePair& pair : pairs) distances.push_back(pair.off);
+  std::sort(distances.begin(), distances.end());
+  if (may_be_accident(distances, shorter, static_cast<double>(of_a.size()) / length_of(from, to)))
+    return std::nullopt;
   std::size_t impossible = 0;
   for (const TimePair& pair : pairs) {
-    distances.push_back(pair.off);
     const CommEvent& x = of_a[pair.reference];
     const CommEvent& y = of_b[pair.own];
     if (x.end + kClockNoise < y.start || y.end + kClockNoise < x.start) ++impossible;
   }
   if (20 * impossible > pairs.size()) return std::nullopt;
-  return Likeness{median_of(distances), pairs.size()};
+  return distances[distances.size() * 4 / 5 == 0 ? 0 : distances.size() * 4 / 5 - 1];
 }
 
 class Inference {
@@ -112,7 +131,10 @@ class Inference {
   }
 
   void run() {
-    for (std::size_t i = 0; i < lanes_.size(); ++i) join(i);
+    taken_.assign(lanes_.size(), 0);
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (taken_[lane] == 0) gather(lane);
+    }
     for (const std::vector<std::size_t>& group : groups_) {
       if (group.size() > 1) {
         write(group);
@@ -131,22 +153,65 @@ class Inference {
     return lanes_.back();
   }
 
-  // Into the group whose first lane it is most like, or a new one.
-  void join(std::size_t lane) {
-    std::size_t best = groups_.size();
-    Likeness nearest{std::numeric_limits<Ns>::max(), 0};
-    for (std::size_t g = 0; g < groups_.size() && comparisons_ < kMostComparisons; ++g) {
-      const Lane& first = lanes_[groups_[g].front()];
-      if (lanes_[groups_[g].back()].member.row == lanes_[lane].member.row) continue;
-      if (!first.member.clock_known || !lanes_[lane].member.clock_known) continue;
-      ++comparisons_;
-      const std::optional<Likeness> found = likeness(first, lanes_[lane]);
-      if (!found || found->off >= nearest.off) continue;
-      nearest = *found;
-      best = g;
+  // The lanes that end with the first one that has no group yet, and about as closely as the
+  // closest: others are a group that does the same work at nearly the same time.
+  void gather(std::size_t first) {
+    std::vector<Like> likes;
+    for (std::size_t lane = first + 1; lane < lanes_.size(); ++lane) {
+      if (taken_[lane] == 0) compare(first, lane, likes);
     }
-    if (best == groups_.size()) groups_.emplace_back();
-    groups_[best].push_back(lane);
+    keep_close(likes);
+    keep_one_a_rank(likes);
+    if (likes.size() > 1 && !belongs(likes)) likes.clear();
+    std::vector<std::size_t> group = {first};
+    for (const Like& like : likes) group.push_back(like.lane);
+    for (const std::size_t lane : group) taken_[lane] = 1;
+    groups_.push_back(std::move(group));
+  }
+
+  void compare(std::size_t first, std::size_t lane, std::vector<Like>& likes) {
+    const Member& a = lanes_[first].member;
+    const Member& b = lanes_[lane].member;
+    if (a.row == b.row || !a.clock_known || !b.clock_known) return;
+    if (comparisons_ == kMostComparisons) return;
+    ++comparisons_;
+    if (const std::optional<Ns> off = likeness(lanes_[first], lanes_[lane]))
+      likes.push_back({lane, *off});
+  }
+
+  static void keep_close(std::vector<Like>& likes) {
+    if (likes.empty()) return;
+    const Ns closest =
+        std::min_element(likes.begin(), likes.end(), [](const Like& a, const Like& b) {
+          return a.off < b.off;
+        })->off;
+    std::erase_if(likes, [closest](const Like& like) {
+      return like.off > kTimesClosest * closest + kClockNoise;
+    });
+  }
+
+  // A rank's streams stand together: of each the closest.
+  void keep_one_a_rank(std::vector<Like>& likes) const {
+    std::vector<Like> kept;
+    for (const Like& like : likes) {
+      if (!kept.empty() && lanes_[kept.back().lane].member.row == lanes_[like.lane].member.row) {
+        if (like.off < kept.back().off) kept.back() = like;
+      } else {
+        kept.push_back(like);
+      }
+    }
+    likes = std::move(kept);
+  }
+
+  // Whether the first lane is as close to the others as they are to each other.
+  bool belongs(const std::vector<Like>& likes) {
+    const Ns off = likes[0].off;
+    for (std::size_t i = 1; i < std::min(likes.size(), kWitnesses); ++i) {
+      const std::optional<Ns> between = likeness(lanes_[likes[0].lane], lanes_[likes[i].lane]);
+      if (between && kTimesClosest * *between + kClockNoise < std::min(off, likes[i].off))
+        return false;
+    }
+    return true;
   }
 
   void write(const std::vector<std::size_t>& group) {
@@ -163,19 +228,24 @@ class Inference {
     matching_.groups.push_back(std::move(known));
     Slots slots(members);
     place_on_one_clock(members, MatchedBy::inferred, slots);
-    if (!ends_tell(members, slots)) {
+    if (!ends_tell(members, slots, ranks_missing())) {
       for (Slot& slot : slots.slots) slot.sure = false;
     }
     writer_.write_group(row, members, slots, all_members(members));
   }
 
+  bool ranks_missing() const {
+    std::int64_t ranks = 0;
+    for (const RankTimeline& rank : job_.ranks) ranks += rank.run == 0 ? 1 : 0;
+    return !job_.missing_ranks.empty() || job_.world_size > ranks;
+  }
+
   // Whether nobody outside can belong: every rank is inside, or those outside share the clock and
   // would have shown.
   bool all_members(const std::vector<Member>& members) const {
+    if (ranks_missing()) return false;
     std::size_t ranks = 0;
     for (const RankTimeline& rank : job_.ranks) ranks += rank.run == 0 ? 1 : 0;
-    if (!job_.missing_ranks.empty() || job_.world_size > static_cast<std::int64_t>(ranks))
-      return false;
     if (members.size() == ranks) return true;
     const std::string_view host = members.front().host;
     return !host.empty() &&
@@ -183,8 +253,9 @@ class Inference {
                        [host](const RankTimeline& rank) { return rank.host == host; });
   }
 
-  // Whether ends lie clearly closer together than starts.
-  static bool ends_tell(const std::vector<Member>& members, const Slots& slots) {
+  // Whether ends lie clearly closer together than starts. Where ranks are missing, the true
+  // partners may be among them: then only as close as ends of one operation are on one host.
+  static bool ends_tell(const std::vector<Member>& members, const Slots& slots, bool missing) {
     struct Span {
       Ns least_start = std::numeric_limits<Ns>::max();
       Ns most_start = std::numeric_limits<Ns>::min();
@@ -208,7 +279,9 @@ class Inference {
       starts.push_back(span.most_start - span.least_start);
       ends.push_back(span.most_end - span.least_end);
     }
-    return !starts.empty() && 2 * median_of(ends) <= median_of(starts);
+    if (starts.empty()) return false;
+    const Ns of_ends = median_of(ends);
+    return 2 * of_ends <= median_of(starts) && (!missing || of_ends <= kEndsOfOne);
   }
 
   void leave(const Lane& lane) {
@@ -224,6 +297,7 @@ class Inference {
   OperationWriter& writer_;
   std::vector<Lane> lanes_;                       // by rank
   std::vector<std::vector<std::size_t>> groups_;  // lanes, by rank
+  std::vector<char> taken_;                       // by lane: it has a group
   std::map<std::string, std::size_t> labels_;
   std::size_t comparisons_ = 0;
 };

@@ -188,7 +188,7 @@ bool shifted(const Member& reference, const Member& member) {
   if (!found || !found->sure) return false;
   std::size_t agreeing = 0;
   const std::vector<TimePair> pairs =
-      match_by_time(theirs, mine, found->line, tolerance_of(found->spread));
+      match_by_time(theirs, mine, found->line, tolerance_of(found->spread, mine).most);
   for (const TimePair& pair : pairs)
     agreeing += reference.events[pair.reference].seq == member.events[pair.own].seq ? 1 : 0;
   return 2 * agreeing < pairs.size() && (!written || clearly_better(found->spread));

@@ -29,8 +29,10 @@ constexpr std::int64_t kMostShift = 256;  // to each side of "starts together" a
 constexpr std::size_t kMostCandidates = 24;  // that are tried around their stretch
 constexpr std::size_t kMostTried = 8;        // that are tried on the whole
 constexpr std::size_t kTriedAround = 64;     // operations around a stretch
-constexpr Ns kEndsTogether = 50'000;         // of one operation, on real machines
+constexpr Ns kEndsTogether = 100'000;        // of one operation, on real machines
+constexpr Ns kRefined = 50'000;              // what a trial looks at is never less
 constexpr Ns kEndNoise = 5'000;
+constexpr Ns kHopeless = 10;  // times the scatter of the best around its stretch
 constexpr Ns kFirstTolerance = 300'000;
 constexpr Ns kTimesSpread = 10;
 constexpr Ns kVotesTogether = 100'000;
@@ -54,16 +56,10 @@ struct Tried {
   std::vector<TimePair> pairs;
 };
 
-Ns usual_gap(const EventsByEnd& own) {
-  std::vector<Ns> gaps;
-  for (std::size_t i = 1; i < own.size(); ++i) gaps.push_back(own.at(i).end - own.at(i - 1).end);
-  return gaps.empty() ? 0 : median_of(gaps);
-}
-
 class ShiftSearch {
  public:
   ShiftSearch(const EventsByEnd& reference, const EventsByEnd& own)
-      : reference_(reference), own_(own), gap_(usual_gap(own)) {}
+      : reference_(reference), own_(own), gap_(own.usual_gap()) {}
 
   std::optional<Relation> run() {
     find_candidates();
@@ -174,13 +170,16 @@ class ShiftSearch {
       return a.relation.spread < b.relation.spread;
     });
     if (all.size() > kMostTried) all.resize(kMostTried);
+    std::erase_if(all, [&all](const Tried& tried) {
+      return tried.relation.spread > kHopeless * all.front().relation.spread + kEndsTogether;
+    });
     return all;
   }
 
   // One more round: pairs by the line, and the line by the pairs.
   void refine(Tried& tried, Ns tolerance, OrderRange range) const {
     if (tried.relation.spread > 0)
-      tolerance = std::min(tolerance, tolerance_of(tried.relation.spread));
+      tolerance = std::min(tolerance, std::max(kTimesSpread * tried.relation.spread, kRefined));
     tried.pairs = match_by_time(reference_, own_, tried.relation.line, tolerance, range);
     if (tried.pairs.empty()) return;
     const EndFit fit = fit_line(end_differences(reference_, own_, tried.pairs));
@@ -267,10 +266,16 @@ class ShiftSearch {
 
 }  // namespace
 
-Ns tolerance_of(Ns spread) { return std::max(kEndsTogether, kTimesSpread * spread); }
+Tolerance tolerance_of(Ns spread, const EventsByEnd& own) {
+  const Ns part = own.usual_gap() / kPartOfGap;
+  const Ns usual = kTimesSpread * spread + kEndNoise;
+  return {.scatter = usual,
+          .sure = std::max(usual, std::min(kEndsTogether, part)),
+          .most = std::max(usual, std::min(kFirstTolerance, part))};
+}
 
 Ns first_tolerance(const EventsByEnd& own) {
-  return std::max(kFirstTolerance, usual_gap(own) / kPartOfGap);
+  return std::max(kFirstTolerance, own.usual_gap() / kPartOfGap);
 }
 
 std::optional<Relation> search_shift(const EventsByEnd& reference, const EventsByEnd& own) {

@@ -17,9 +17,15 @@ struct Relation {
 // Nothing where no shift fits at all.
 std::optional<Relation> search_shift(const EventsByEnd& reference, const EventsByEnd& own);
 
-// Ends of one operation are looked for so far from where they are expected.
-Ns tolerance_of(Ns spread);
-// The same while the spread is not known yet: `gap` is the usual time between operations.
+// How far from where they are expected ends of one operation are looked for. What lies beyond
+// `sure` may be of another.
+struct Tolerance {
+  Ns scatter = 0;  // what the scatter explains
+  Ns sure = 0;
+  Ns most = 0;
+};
+Tolerance tolerance_of(Ns spread, const EventsByEnd& own);
+// While the spread is not known yet.
 Ns first_tolerance(const EventsByEnd& own);
 
 }  // namespace commlens

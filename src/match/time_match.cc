@@ -41,6 +41,9 @@ EventsByEnd::EventsByEnd(const std::vector<CommEvent>& events) : events_(events)
     std::stable_sort(order_.begin(), order_.end(), earlier);
   ends_.reserve(order_.size());
   for (const std::uint32_t event : order_) ends_.push_back(events[event].end);
+  std::vector<Ns> gaps;
+  for (std::size_t i = 1; i < ends_.size(); ++i) gaps.push_back(ends_[i] - ends_[i - 1]);
+  if (!gaps.empty()) usual_gap_ = median_of(gaps);
 }
 
 OrderRange EventsByEnd::between(Ns from, Ns to) const {
@@ -50,23 +53,26 @@ OrderRange EventsByEnd::between(Ns from, Ns to) const {
           static_cast<std::size_t>(last - ends_.begin())};
 }
 
-EventsByEnd::Nearest EventsByEnd::nearest(Ns end, const CommEvent& like) const {
+EventsByEnd::Nearest EventsByEnd::nearest(Ns end, const CommEvent& like, Ns tolerance) const {
   Nearest found{-1, kNowhere, kNowhere};
   const auto at =
       static_cast<std::size_t>(std::lower_bound(ends_.begin(), ends_.end(), end) - ends_.begin());
+  // False: those behind it need not be looked at.
   const auto look = [&](std::size_t i) {
     const Ns off = std::abs(ends_[i] - end);
-    if (off >= found.next_off || !can_be_one(events_[order_[i]], like)) return;
+    if (off > tolerance && (found.event < 0 || off > kClearly * found.off)) return false;
+    if (off >= found.next_off || !can_be_one(events_[order_[i]], like)) return true;
     if (off < found.off) {
-      found.next_off = found.off;
-      found.off = off;
-      found.event = static_cast<std::int32_t>(order_[i]);
+      found = {static_cast<std::int32_t>(order_[i]), off, found.off};
     } else {
       found.next_off = off;
     }
+    return found.event < 0 || off <= kClearly * found.off;
   };
-  for (std::size_t i = at; i < std::min(ends_.size(), at + kNeighbours); ++i) look(i);
-  for (std::size_t i = at; i > at - std::min(at, kNeighbours); --i) look(i - 1);
+  const std::size_t last = std::min(ends_.size(), at + kNeighbours);
+  const std::size_t first = at - std::min(at, kNeighbours);
+  for (std::size_t i = at; i < last && look(i);) ++i;
+  for (std::size_t i = at; i > first && look(i - 1);) --i;
   return found;
 }
 
@@ -81,10 +87,10 @@ std::vector<TimePair> match_by_time(const EventsByEnd& reference, const EventsBy
   for (std::size_t position = range.first; position < range.last; ++position) {
     const std::uint32_t event = own.order()[position];
     const CommEvent& mine = own.events()[event];
-    const auto there = reference.nearest(line.to_reference(mine.end), mine);
-    if (there.event < 0 || there.off > tolerance) continue;
+    const auto there = reference.nearest(line.to_reference(mine.end), mine, tolerance);
+    if (there.event < 0) continue;
     const CommEvent& other = reference.events()[static_cast<std::size_t>(there.event)];
-    const auto back = own.nearest(line.from_reference(other.end), other);
+    const auto back = own.nearest(line.from_reference(other.end), other, tolerance);
     if (back.event != static_cast<std::int32_t>(event)) continue;
     const bool sure = kClearly * there.off < there.next_off && kClearly * there.off < back.next_off;
     pairs.push_back({static_cast<std::uint32_t>(there.event), event, there.off, sure});

@@ -29,15 +29,17 @@ class EventsByEnd {
   explicit EventsByEnd(const std::vector<CommEvent>& events);
 
   struct Nearest {
-    std::int32_t event = -1;  // -1: none near by
+    std::int32_t event = -1;  // -1: none within the tolerance
     Ns off = 0;
-    Ns next_off = 0;  // of the next one that fits
+    Ns next_off = 0;  // of the next one that fits, where it is not much farther off
   };
-  Nearest nearest(Ns end, const CommEvent& like) const;
+  Nearest nearest(Ns end, const CommEvent& like, Ns tolerance) const;
 
   // The events that end in [from, to].
   OrderRange between(Ns from, Ns to) const;
 
+  // The usual time from one end to the next; 0 where there is none.
+  Ns usual_gap() const { return usual_gap_; }
   const std::vector<CommEvent>& events() const { return events_; }
   const CommEvent& at(std::size_t position) const { return events_[order_[position]]; }
   std::size_t size() const { return order_.size(); }
@@ -47,6 +49,7 @@ class EventsByEnd {
   const std::vector<CommEvent>& events_;
   std::vector<std::uint32_t> order_;
   std::vector<Ns> ends_;
+  Ns usual_gap_ = 0;
 };
 
 // Whether two events can be one operation: they fit, and steps, where both are known, are equal.

@@ -31,4 +31,11 @@ bool has_timelines(const Job& job) {
                      [](const RankTimeline& rank) { return !rank.devices.empty(); });
 }
 
+bool has_several_ranks(const Job& job) {
+  return has_timelines(job) &&
+         std::any_of(job.ranks.begin(), job.ranks.end(), [&job](const RankTimeline& rank) {
+           return rank.rank != job.ranks.front().rank;
+         });
+}
+
 }  // namespace commlens

@@ -189,5 +189,7 @@ struct Job {
 // Whether there is anything at all that could communicate: GPU activities, or a host backend's
 // ranges.
 bool has_timelines(const Job& job);
+// Whether there are at least two ranks of which it can be asked what they did together.
+bool has_several_ranks(const Job& job);
 
 }  // namespace commlens

@@ -93,6 +93,8 @@ enum class Severity : std::uint8_t {
     "the same file may have been given twice")                                                     \
   X(missing_ranks, warning, "ranks of the job have no trace here",                                 \
     "figures are over the ranks found; add the others")                                            \
+  X(one_rank, info, "one rank alone: what it did together with others cannot be matched",          \
+    "give the traces of all ranks to learn who waited for whom")                                   \
   X(unlinked_external_ids, info,                                                                   \
     "External id repeats the correlation in this file and was not used to link kernels to host "   \
     "operations",                                                                                  \

@@ -13,6 +13,7 @@ namespace commlens {
 namespace {
 
 constexpr std::size_t kWidest = 34;      // of one cell
+constexpr std::size_t kScreen = 100;     // characters of a line
 constexpr std::size_t kNoteIndent = 10;  // of what follows a note's severity
 
 struct Style {
@@ -80,9 +81,9 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
-std::string shortened(std::string text) {
-  if (width_of(text) <= kWidest) return text;
-  std::size_t end = kWidest - 3;
+std::string shortened(std::string text, std::size_t widest) {
+  if (width_of(text) <= widest) return text;
+  std::size_t end = widest - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return text.substr(0, end) + "...";
 }
@@ -105,15 +106,20 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
   std::vector<std::vector<std::string>> cells(rows);
   std::vector<std::string> headings;
   std::vector<std::size_t> widths;
+  std::size_t used = 2;
   for (std::size_t i = 0; i < shown.size(); ++i) {
+    // Words in the last column may fill the line.
+    const bool last = i + 1 == shown.size() && !is_number(table.columns[shown[i]].unit);
+    const std::size_t widest = last && used + kWidest < kScreen ? kScreen - used : kWidest;
     const Scale scale = column_scale(table, shown[i], rows);
     headings.push_back(std::string(table.columns[shown[i]].heading) + std::string(scale.unit));
     widths.push_back(width_of(headings.back()));
     for (std::size_t r = 0; r < rows; ++r) {
-      cells[r].push_back(
-          shortened(cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit, scale)));
+      cells[r].push_back(shortened(
+          cell_text(table.rows[r][shown[i]], table.columns[shown[i]].unit, scale), widest));
       widths[i] = std::max(widths[i], width_of(cells[r].back()));
     }
+    used += widths[i] + 2;
   }
   sink.append(fmt::format("\n{}{}{}\n", style.bold, table.title, style.off));
   const auto write_line = [&](const auto& text_of, std::string_view before,
@@ -136,13 +142,12 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
 
 // Lines of at most a screen's width; those behind the first are indented.
 std::string wrapped(std::string_view text, std::size_t indent) {
-  constexpr std::size_t kWidth = 100;
   std::string out;
   std::size_t column = indent;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t to = std::min(text.find(' ', from), text.size());
     const std::size_t width = width_of(text.substr(from, to - from));
-    if (column > indent && column + 1 + width > kWidth) {
+    if (column > indent && column + 1 + width > kScreen) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (column > indent) {

@@ -251,6 +251,10 @@ void check_steps(const Job& job, const StudyOptions& options) {
 // What the ranks did together: which operations are one, how their clocks relate, who waited for
 // whom, who is behind it.
 void relate_ranks(Job& job) {
+  if (!has_several_ranks(job)) {
+    if (has_timelines(job)) job.notes.add(Note::one_rank);
+    return;
+  }
   job.matching = match_collectives(job);
   job.clocks = relate_clocks(job);
   job.waits = find_waits(job);
