@@ -52,6 +52,7 @@ TEST(Faults, ASlowRank) {
   EXPECT_DOUBLE_EQ(truth.share_of_step, 1550.0 / 4742);
   EXPECT_EQ(truth.added_waits, 980'000 + 1'500'000);
   EXPECT_EQ(truth.added_exposed_waits, 1'500'000);  // the first is under rank 0's backward
+  EXPECT_DOUBLE_EQ(truth.exposed_share, 1500.0 / (2 * 4742));
   EXPECT_EQ(truth.hidden_by, "");
 }
 

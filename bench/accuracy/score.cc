@@ -57,6 +57,10 @@ Excuse excuse_of(const FaultTruth& truth, const Job& answer) {
   constexpr double kSmall = 0.02;
   if (truth.share_of_step <= kSmall) return Excuse::small;
   if (!truth.hidden_by.empty()) return Excuse::hidden;
+  // By definition no straggler: nobody's GPU waits (docs/numbers.md).
+  constexpr double kExposed = 0.01;
+  if (truth.fault.kind != FaultKind::slow_link && truth.exposed_share < kExposed)
+    return Excuse::unexposed;
   const Ns per_step = truth.extra / static_cast<Ns>(truth.fault.steps.size());
   return per_step <= clock_uncertainty(answer, truth.fault.rank) ? Excuse::clocks : Excuse::none;
 }

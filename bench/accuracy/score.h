@@ -26,11 +26,12 @@ std::vector<Recording> record(const Case& made);
 // Why a fault's culprit need not be found; `none`: it must be.
 enum class Excuse : std::uint8_t {
   none,
-  small,   // it costs less than 2 % of its steps
-  hidden,  // nobody could tell (simulate/hidden.h)
-  clocks,  // it costs less than the clocks are known
+  small,      // it costs less than 2 % of its steps
+  hidden,     // nobody could tell (simulate/hidden.h)
+  unexposed,  // a rank's: its waiting lies under compute, but for less than 1 % of the GPU time
+  clocks,     // it costs less than the clocks are known
 };
-inline constexpr std::size_t kExcuses = 4;
+inline constexpr std::size_t kExcuses = 5;
 
 // A fault that has a culprit.
 struct FaultScore {

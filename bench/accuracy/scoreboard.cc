@@ -141,14 +141,15 @@ std::string fault_table(std::span<const RunScore> runs) {
   }
   std::string text =
       "| fault | to be found | found | of them certain | only undecidable | too small | cannot be "
-      "known | below the clocks |\n|---|---|---|---|---|---|---|---|\n";
+      "known | not exposed | below the clocks |\n|---|---|---|---|---|---|---|---|---|\n";
   for (const auto& [kind, sums] : by_kind) {
-    text +=
-        fmt::format("| {} | {} | {} ({}) | {} | {} | {} | {} | {} |\n", kind, sums.must(),
-                    sums.found, share(sums.found, sums.must()), sums.certain,
-                    sums.pointed - sums.found, sums.count[static_cast<std::size_t>(Excuse::small)],
-                    sums.count[static_cast<std::size_t>(Excuse::hidden)],
-                    sums.count[static_cast<std::size_t>(Excuse::clocks)]);
+    const auto excused = [&counts = sums.count](Excuse excuse) {
+      return counts[static_cast<std::size_t>(excuse)];
+    };
+    text += fmt::format("| {} | {} | {} ({}) | {} | {} | {} | {} | {} | {} |\n", kind, sums.must(),
+                        sums.found, share(sums.found, sums.must()), sums.certain,
+                        sums.pointed - sums.found, excused(Excuse::small), excused(Excuse::hidden),
+                        excused(Excuse::unexposed), excused(Excuse::clocks));
   }
   return text;
 }

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "answer.h"
 #include "model/rank_list.h"
 #include "score.h"
@@ -25,19 +31,40 @@ std::string fault_text(const simulate::FaultTruth& truth) {
     text += fmt::format(" host {}: {} ns, {} ppb", fault.host, fault.amount_ns, fault.drift_ppb);
   if (fault.count > 0) text += fmt::format(": {} events", fault.count);
   if (truth.cause.empty()) return text + "\n";
-  return text +
-         fmt::format(
-             " x{:.3f} {} ns in steps {}: {}, {:.3f} ms longer ({:.2f} % of its steps), {:.3f} "
-             "ms of waiting{}\n",
-             static_cast<double>(fault.factor_ppm) / 1e6, fault.amount_ns,
-             format_ranks(fault.steps), truth.cause, static_cast<double>(truth.extra) / 1e6,
-             100 * truth.share_of_step, static_cast<double>(truth.added_waits) / 1e6,
-             truth.hidden_by.empty() ? "" : "; hidden: " + truth.hidden_by);
+  return text + fmt::format(
+                    " x{:.3f} {} ns in steps {}: {}, {:.3f} ms longer ({:.2f} % of its steps, "
+                    "{:.2f} % exposed), {:.3f} "
+                    "ms of waiting{}\n",
+                    static_cast<double>(fault.factor_ppm) / 1e6, fault.amount_ns,
+                    format_ranks(fault.steps), truth.cause, static_cast<double>(truth.extra) / 1e6,
+                    100 * truth.share_of_step, 100 * truth.exposed_share,
+                    static_cast<double>(truth.added_waits) / 1e6,
+                    truth.hidden_by.empty() ? "" : "; hidden: " + truth.hidden_by);
 }
 
 std::string place_of(const Straggler& row) {
   if (row.rank) return fmt::format("rank {}", *row.rank);
   return row.link.empty() ? "host " + row.host : "link " + format_ranks(row.link);
+}
+
+// Where waiting came from, over all steps: the largest first.
+std::string origins_text(const Job& job) {
+  std::map<std::pair<std::uint32_t, Cause>, WaitSums> sums;
+  for (const auto& [origin, waits] : job.waits.origins) sums[{origin.rank, origin.cause}] += waits;
+  std::vector<std::pair<std::pair<std::uint32_t, Cause>, WaitSums>> rows(sums.begin(), sums.end());
+  std::ranges::sort(rows, std::ranges::greater{},
+                    [](const auto& row) { return row.second.exposed; });
+  constexpr std::size_t kMost = 6;
+  std::string text;
+  for (std::size_t i = 0; i < rows.size() && i < kMost; ++i) {
+    const auto& [from, waits] = rows[i];
+    text += fmt::format(
+        "from rank {}, {}: {:.3f} ms, exposed {:.3f}, likely {:.3f}, certain {:.3f}\n",
+        job.ranks[from.first].rank, cause_name(from.second), static_cast<double>(waits.total) / 1e6,
+        static_cast<double>(waits.exposed) / 1e6, static_cast<double>(waits.likely) / 1e6,
+        static_cast<double>(waits.certain) / 1e6);
+  }
+  return text;
 }
 
 std::string answer_text(const Job& job) {
@@ -57,6 +84,7 @@ std::string answer_text(const Job& job) {
                       static_cast<double>(job.waits.total) / 1e6,
                       static_cast<double>(job.waits.undecidable) / 1e6,
                       static_cast<double>(job.waits.unattributed) / 1e6);
+  text += origins_text(job);
   for (const Straggler& row : job.stragglers.rows)
     text += fmt::format("{}, {}{}, {}, {:.2f} %: {}\n", place_of(row), cause_name(row.cause),
                         row.burst ? " (burst)" : "", confidence_name(row.confidence),

@@ -49,9 +49,11 @@ void add_costs(FaultTruth& truth, const JobSpec& spec, const Whole& with, const 
   truth.extra = with.duration - other.duration;
   truth.added_waits = with.waits.total - other.waits.total;
   truth.added_exposed_waits = sum(with.waits.exposed_waited) - sum(other.waits.exposed_waited);
-  const double step = static_cast<double>(with.duration) / spec.steps;
-  truth.share_of_step =
-      static_cast<double>(truth.extra) / static_cast<double>(truth.fault.steps.size()) / step;
+  const double in_its_steps = static_cast<double>(with.duration) / spec.steps *
+                              static_cast<double>(truth.fault.steps.size());
+  truth.share_of_step = static_cast<double>(truth.extra) / in_its_steps;
+  truth.exposed_share =
+      static_cast<double>(truth.added_exposed_waits) / in_its_steps / spec.world();
 }
 
 void add_recording_faults(std::vector<FaultTruth>& truths, const RecordOptions& record) {

@@ -263,6 +263,7 @@ void write_costs(JsonOut& json, const FaultTruth& truth) {
   member(json, "share_of_step", truth.share_of_step);
   member(json, "added_waits_ns", truth.added_waits);
   member(json, "added_exposed_waits_ns", truth.added_exposed_waits);
+  member(json, "exposed_share", truth.exposed_share);
   member(json, "identifiable", truth.hidden_by.empty());
   json.key("reason");
   if (truth.hidden_by.empty()) return json.null();
