@@ -10,9 +10,10 @@ void KinetoArguments::read(Walker& walker, std::size_t kind) {
   for (int arg = habit.next(walker, meaning_of); arg != KeyHabit::kEnd;
        arg = habit.next(walker, meaning_of)) {
     // What is not read goes to the place of Arg::none, which nobody asks for.
-    Token& token = tokens_[static_cast<std::size_t>(arg)];
-    if (token.kind != TokenKind::none && arg != static_cast<int>(Arg::none)) ++duplicates_;
-    walker.value(token);
+    const Arg known = static_cast<Arg>(arg);
+    if (has(known) && known != Arg::none) ++duplicates_;
+    said_ |= bit(known);
+    walker.value(tokens_[static_cast<std::size_t>(arg)]);
   }
 }
 

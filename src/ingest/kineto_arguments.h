@@ -43,11 +43,13 @@ class KinetoArguments {
   static constexpr std::size_t kKinds = 16;
 
   // The value as it stands in the text; kind none where it is missing.
-  const Token& operator[](Arg arg) const { return tokens_[static_cast<std::size_t>(arg)]; }
-  bool has(Arg arg) const { return (*this)[arg].kind != TokenKind::none; }
+  const Token& operator[](Arg arg) const {
+    return has(arg) ? tokens_[static_cast<std::size_t>(arg)] : kMissing;
+  }
+  bool has(Arg arg) const { return (said_ & bit(arg)) != 0; }
   void clear() {
     duplicates_ = 0;
-    for (Token& token : tokens_) token.kind = TokenKind::none;
+    said_ = 0;
   }
   // How many of the last object's keys stood there twice.
   int duplicates() const { return duplicates_; }
@@ -56,7 +58,10 @@ class KinetoArguments {
 
  private:
   static Arg arg_of(std::string_view key);
+  static constexpr std::uint32_t bit(Arg arg) { return 1U << static_cast<unsigned>(arg); }
+  static constexpr Token kMissing{};
 
+  std::uint32_t said_ = 0;  // a bit for each that the last object has
   std::array<Token, static_cast<std::size_t>(Arg::none) + 1> tokens_{};
   std::array<KeyHabit, kKinds> habits_;
   int duplicates_ = 0;

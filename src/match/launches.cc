@@ -11,15 +11,21 @@ LaunchIndex::LaunchIndex(const Launches& launches) : launches_(launches) {
       return launches.correlation[a] < launches.correlation[b];
     return launches.start[a] < launches.start[b];
   };
-  bool sorted = true;
-  for (std::size_t i = 1; i < launches.size() && sorted; ++i) sorted = !before(i, i - 1);
-  if (sorted) return;
+  // The usual case: ascending, each once.
+  std::size_t in_order = 1;
+  for (std::uint64_t last = launches.size() > 0 ? launches.correlation[0] : 0;
+       in_order < launches.size() && last < launches.correlation[in_order]; ++in_order)
+    last = launches.correlation[in_order];
+  if (in_order >= launches.size()) return;
   order_.resize(launches.size());
   std::iota(order_.begin(), order_.end(), 0U);
   std::stable_sort(order_.begin(), order_.end(), before);
+  for (std::size_t i = 1; i < order_.size() && !twins_; ++i)
+    twins_ = launches.correlation[order_[i]] == launches.correlation[order_[i - 1]];
 }
 
 bool LaunchIndex::alone(std::size_t i) const {
+  if (!twins_) return true;
   const std::uint64_t id = launches_.correlation[row(i)];
   const bool twin_before = i > 0 && launches_.correlation[row(i - 1)] == id;
   const bool twin_behind = i + 1 < launches_.size() && launches_.correlation[row(i + 1)] == id;
@@ -29,7 +35,8 @@ bool LaunchIndex::alone(std::size_t i) const {
 std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activity_start) const {
   if (correlation == 0) return std::nullopt;
   // Activities come about in the order of their launches.
-  for (std::size_t i = last_; i < std::min(last_ + 8, launches_.size()); ++i) {
+  const std::size_t near = std::min(last_ + 8, launches_.size());
+  for (std::size_t i = last_; i < near; ++i) {
     if (launches_.correlation[row(i)] != correlation) continue;
     if (!alone(i)) break;
     last_ = i;

@@ -25,6 +25,7 @@ class LaunchIndex {
   // Whether position `i` (in order of correlation) is the only launch of its correlation.
   bool alone(std::size_t i) const;
 
+  bool twins_ = false;                // some correlation stands on several launches
   std::vector<std::uint32_t> order_;  // rows by correlation; empty where they come sorted already
   mutable std::size_t last_ = 0;      // where the last question was answered: the next is near
 };

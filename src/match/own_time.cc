@@ -2,17 +2,18 @@
 // for it to do? An idle GPU looks the same whether its next kernel was never launched, or waits for
 // an event or another stream.
 //
-//   host     L1 L2 L3                          L4
-//   GPU          |== 1 ==|== 2 ==|       |= 3 =|         |= 4 =|
-//   queued    |..........................|     |  |......|          launched, not begun
-//   idle                         |       |     |         |
-//                                  gap          host, then gap
+//   launches   1 2 3                                  4
+//   GPU             |== 1 ==|== 2 ==|       |== 3 ==|       |== 4 ==|
+//   queued     |............................|         |.....|
+//   idle                            |. gap .|       |h|gap.|
+//                                       h: the host is late; queued: launched, not begun
 //
 // Method: while the GPU is idle, the next activity to start is the first of many that wait or will
 // be launched. So at an idle instant something is queued if and only if the earliest launch among
 // the activities that start later is in the past. Each activity's launch goes to the idle stretch
-// before its start, and one walk from the last stretch to the first keeps the earliest. Sums of
-// each class up to each communication's start and end follow from one sweep each.
+// before its start, and one walk from the last stretch to the first keeps the earliest. Activities
+// without length can start inside a stretch: their waits are taken out afterwards. Sums of each
+// class up to each communication's start and end follow from one sweep each.
 //
 // Cost: linear in activities, after the sorts that classification made anyway; 24 bytes for each
 // idle stretch while it works.
@@ -23,9 +24,7 @@
 #include "match/own_time.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <numeric>
 #include <span>
 
 #include "match/launches.h"
@@ -37,154 +36,124 @@ namespace {
 constexpr std::size_t kKnownOf = 10;
 constexpr std::size_t kKnownLeast = 9;
 
-struct IdleStretch {
-  Interval time;
-  // Of the activities that start between its end and the next one's.
-  Ns earliest_launch = std::numeric_limits<Ns>::max();
-};
-
 // One device's idle stretches, and how much of them had something queued.
 class DeviceQueue {
  public:
-  // `at_once` are the starts of activities without length, sorted. A stretch ends where one starts,
-  // so that no activity starts inside any.
-  DeviceQueue(const DeviceTimeline& device, const IntervalSet& comm,
-              const std::vector<Ns>& at_once);
+  DeviceQueue(const DeviceTimeline& device, const IntervalSet& comm);
 
-  void add_launch(Ns launch, Ns start);
+  void add_launch(Ns launch, Interval activity);
   bool launches_known() const {
-    return launched_ * kKnownOf >= activities_ * kKnownLeast && launched_ > 0;
+    return launched_ > 0 && launched_ * kKnownOf >= activities_ * kKnownLeast;
   }
-  // Call it once: the stretches become the parts in which nothing was queued.
-  IntervalSet nothing_queued();
-  IntervalSet idle() const;
+  const std::vector<Interval>& idle() const { return idle_; }
+  // The parts of `idle` in which nothing was queued.
+  IntervalSet nothing_queued() &&;
 
  private:
-  void add_stretch(Interval stretch, const std::vector<Ns>& at_once);
   std::size_t first_ending_after(Ns instant);
 
   std::size_t activities_ = 0;
   std::size_t launched_ = 0;
-  std::vector<IdleStretch> stretches_;
-  std::size_t next_at_once_ = 0;
-  std::size_t last_ = 0;  // where the last question was answered: the next is near
+  std::vector<Interval> idle_;  // sorted; no activity with any length starts inside one
+  // By stretch: the earliest launch of activities that start between its end and the next one's.
+  std::vector<Ns> earliest_;
+  std::vector<Interval> waits_at_once_;  // of activities without length, which may start inside one
+  std::size_t last_ = 0;                 // where the last question was answered: the next is near
 };
 
-// The holes in the union of all work: one merge of the three lists.
-DeviceQueue::DeviceQueue(const DeviceTimeline& device, const IntervalSet& comm,
-                         const std::vector<Ns>& at_once)
+// The holes in the union of all work: one merge of compute with the rest, which is less by far.
+DeviceQueue::DeviceQueue(const DeviceTimeline& device, const IntervalSet& comm)
     : activities_(device.starts.size()) {
-  std::array<std::span<const Interval>, 3> work = {device.compute.parts(), comm.parts(),
-                                                   device.memory.parts()};
+  const IntervalSet others = set_union(comm, device.memory);
+  auto other = others.parts().begin();
   Ns busy_until = device.extent.start;
-  while (true) {
-    std::span<const Interval>* next = nullptr;
-    for (auto& parts : work) {
-      if (!parts.empty() && (next == nullptr || parts.front().start < next->front().start))
-        next = &parts;
-    }
-    if (next == nullptr) break;
-    const Interval part = next->front();
-    *next = next->subspan(1);
-    if (part.start > busy_until) add_stretch({busy_until, part.start}, at_once);
+  const auto cover = [&](Interval part) {
+    if (part.start > busy_until) idle_.push_back({busy_until, part.start});
     busy_until = std::max(busy_until, part.end);
+  };
+  for (const Interval part : device.compute.parts()) {
+    for (; other != others.parts().end() && other->start < part.start; ++other) cover(*other);
+    cover(part);
   }
-  if (device.extent.end > busy_until) add_stretch({busy_until, device.extent.end}, at_once);
-}
-
-void DeviceQueue::add_stretch(Interval stretch, const std::vector<Ns>& at_once) {
-  for (; next_at_once_ < at_once.size() && at_once[next_at_once_] < stretch.end; ++next_at_once_) {
-    if (at_once[next_at_once_] <= stretch.start) continue;
-    stretches_.push_back({.time = {stretch.start, at_once[next_at_once_]}});
-    stretch.start = at_once[next_at_once_];
-  }
-  stretches_.push_back({.time = stretch});
+  for (; other != others.parts().end(); ++other) cover(*other);
+  if (device.extent.end > busy_until) idle_.push_back({busy_until, device.extent.end});
+  earliest_.assign(idle_.size(), std::numeric_limits<Ns>::max());
 }
 
 std::size_t DeviceQueue::first_ending_after(Ns instant) {
-  constexpr std::size_t kNear = 8;
-  const auto ends_after = [&](std::size_t i) { return stretches_[i].time.end > instant; };
+  constexpr int kNear = 8;
   std::size_t at = last_;
-  for (std::size_t tried = 0; tried < kNear; ++tried) {
-    if (at < stretches_.size() && !ends_after(at)) {
+  for (int tried = 0; tried < kNear; ++tried) {
+    if (at < idle_.size() && idle_[at].end <= instant) {
       ++at;
-    } else if (at > 0 && ends_after(at - 1)) {
+    } else if (at > 0 && idle_[at - 1].end > instant) {
       --at;
     } else {
       return last_ = at;
     }
   }
-  const auto found =
-      std::partition_point(stretches_.begin(), stretches_.end(),
-                           [&](const IdleStretch& s) { return s.time.end <= instant; });
-  return last_ = static_cast<std::size_t>(found - stretches_.begin());
+  const auto found = std::partition_point(
+      idle_.begin(), idle_.end(), [instant](Interval stretch) { return stretch.end <= instant; });
+  return last_ = static_cast<std::size_t>(found - idle_.begin());
 }
 
-void DeviceQueue::add_launch(Ns launch, Ns start) {
+void DeviceQueue::add_launch(Ns launch, Interval activity) {
   ++launched_;
-  const std::size_t behind = first_ending_after(start);
+  if (activity.length() == 0) waits_at_once_.push_back({launch, activity.start});
+  const std::size_t behind = first_ending_after(activity.start);
   if (behind == 0) return;  // no idle time before it
-  Ns& earliest = stretches_[behind - 1].earliest_launch;
-  earliest = std::min(earliest, launch);
+  earliest_[behind - 1] = std::min(earliest_[behind - 1], launch);
 }
 
-IntervalSet DeviceQueue::idle() const {
-  std::vector<Interval> parts;
-  parts.reserve(stretches_.size());
-  for (const IdleStretch& stretch : stretches_) parts.push_back(stretch.time);
-  return IntervalSet(std::move(parts));
-}
-
-IntervalSet DeviceQueue::nothing_queued() {
+IntervalSet DeviceQueue::nothing_queued() && {
   Ns earliest = std::numeric_limits<Ns>::max();
-  for (std::size_t i = stretches_.size(); i-- > 0;) {
-    IdleStretch& stretch = stretches_[i];
-    earliest = std::min(earliest, stretch.earliest_launch);
-    stretch.time.end = std::clamp(earliest, stretch.time.start, stretch.time.end);
+  for (std::size_t i = idle_.size(); i-- > 0;) {
+    earliest = std::min(earliest, earliest_[i]);
+    idle_[i].end = std::clamp(earliest, idle_[i].start, idle_[i].end);
   }
-  return idle();
+  std::erase_if(idle_, [](Interval part) { return part.length() == 0; });
+  return set_difference(IntervalSet(std::move(idle_)), IntervalSet(std::move(waits_at_once_)));
 }
 
 // What one class adds to the own time before each communication's start and end.
 class ClassSums {
  public:
-  explicit ClassSums(DeviceTimeline& device) : device_(device), by_end_(device.comm.size()) {
-    std::iota(by_end_.begin(), by_end_.end(), 0U);
-    const auto& comm = device.comm;
-    std::sort(by_end_.begin(), by_end_.end(), [&comm](std::uint32_t a, std::uint32_t b) {
-      return comm[a].time.end < comm[b].time.end;
-    });
-    device.own_at_start.resize(comm.size());
-    device.own_at_end.resize(comm.size());
+  explicit ClassSums(DeviceTimeline& device) : device_(device) {
+    const auto count = static_cast<std::uint32_t>(device.comm.size());
+    moments_.reserve(2 * device.comm.size());
+    for (std::uint32_t op = 0; op < count; ++op)
+      moments_.push_back({device.comm[op].time.start, op, false});
+    for (std::uint32_t op = 0; op < count; ++op)
+      moments_.push_back({device.comm[op].time.end, op, true});
+    const auto earlier = [](const Moment& a, const Moment& b) { return a.at < b.at; };
+    const auto ends = moments_.begin() + count;
+    std::sort(ends, moments_.end(), earlier);
+    std::inplace_merge(moments_.begin(), ends, moments_.end(), earlier);
+    device.own_at_start.resize(device.comm.size());
+    device.own_at_end.resize(device.comm.size());
   }
 
+  // `parts` are sorted and disjoint.
   void add(std::span<const Interval> parts, Ns OwnTime::* sum) {
-    Walk starts(parts);
-    for (std::size_t i = 0; i < device_.comm.size(); ++i)
-      device_.own_at_start[i].*sum = starts.before(device_.comm[i].time.start);
-    Walk ends(parts);
-    for (const std::uint32_t i : by_end_)
-      device_.own_at_end[i].*sum = ends.before(device_.comm[i].time.end);
+    Ns passed = 0;
+    auto part = parts.begin();
+    for (const Moment& moment : moments_) {
+      for (; part != parts.end() && part->end <= moment.at; ++part) passed += part->length();
+      const bool inside = part != parts.end() && part->start < moment.at;
+      OwnTime& own = (moment.end ? device_.own_at_end : device_.own_at_start)[moment.op];
+      own.*sum = passed + (inside ? moment.at - part->start : 0);
+    }
   }
 
  private:
-  // How much of a set lies before instants that only grow.
-  class Walk {
-   public:
-    explicit Walk(std::span<const Interval> parts) : parts_(parts) {}
-    Ns before(Ns instant) {
-      for (; !parts_.empty() && parts_.front().end <= instant; parts_ = parts_.subspan(1))
-        passed_ += parts_.front().length();
-      return passed_ + (parts_.empty() ? 0 : std::max<Ns>(0, instant - parts_.front().start));
-    }
-
-   private:
-    std::span<const Interval> parts_;
-    Ns passed_ = 0;
+  struct Moment {
+    Ns at = 0;
+    std::uint32_t op = 0;
+    bool end = false;
   };
 
   DeviceTimeline& device_;
-  std::vector<std::uint32_t> by_end_;
+  std::vector<Moment> moments_;  // in time
 };
 
 IntervalSet communication_of(const DeviceTimeline& device) {
@@ -195,8 +164,17 @@ IntervalSet communication_of(const DeviceTimeline& device) {
 }
 
 // In no more memory than it takes: it is kept to the end.
-IntervalSet trimmed(const IntervalSet& set) {
-  return IntervalSet(std::vector<Interval>(set.parts().begin(), set.parts().end()));
+IntervalSet compute_under(const IntervalSet& compute, const IntervalSet& comm) {
+  std::vector<Interval> under;
+  const auto end = compute.parts().end();
+  auto first = compute.parts().begin();
+  for (const Interval part : comm.parts()) {
+    while (first != end && first->end <= part.start) ++first;
+    for (auto met = first; met != end && met->start < part.end; ++met)
+      under.push_back(clip(*met, part));
+  }
+  under.shrink_to_fit();
+  return IntervalSet(std::move(under));
 }
 
 // The device of each stream, as a row of the rank's devices.
@@ -211,28 +189,15 @@ std::vector<std::size_t> device_of_stream(const RankTimeline& rank) {
   return rows;
 }
 
-// By device: starts of activities without length, sorted.
-std::vector<std::vector<Ns>> starts_without_length(const RankTimeline& rank,
-                                                   const std::vector<std::size_t>& device_of) {
-  const GpuActivities& gpu = rank.recording.gpu;
-  std::vector<std::vector<Ns>> starts(rank.devices.size());
-  for (std::size_t i = 0; i < gpu.size(); ++i) {
-    if (gpu.start[i] == gpu.end[i])
-      starts[device_of[gpu.stream[i].index()]].push_back(gpu.start[i]);
-  }
-  for (std::vector<Ns>& mine : starts) std::sort(mine.begin(), mine.end());
-  return starts;
-}
-
 void add_launches(const RankTimeline& rank, const std::vector<std::size_t>& device_of,
                   std::vector<DeviceQueue>& queues) {
   const GpuActivities& gpu = rank.recording.gpu;
   const LaunchIndex launches(rank.recording.launches);
   for (std::size_t i = 0; i < gpu.size(); ++i) {
-    const Ns start = gpu.start[i];
-    if (const auto launch = launches.find(gpu.correlation[i], start))
+    const Interval activity = gpu.interval(i);
+    if (const auto launch = launches.find(gpu.correlation[i], activity.start))
       queues[device_of[gpu.stream[i].index()]].add_launch(rank.recording.launches.start[*launch],
-                                                          start);
+                                                          activity);
   }
 }
 
@@ -240,12 +205,11 @@ void add_launches(const RankTimeline& rank, const std::vector<std::size_t>& devi
 
 std::vector<IntervalSet> find_own_times(RankTimeline& rank) {
   const std::vector<std::size_t> device_of = device_of_stream(rank);
-  const auto at_once = starts_without_length(rank, device_of);
   std::vector<IntervalSet> comm;
   std::vector<DeviceQueue> queues;
   for (std::size_t d = 0; d < rank.devices.size(); ++d) {
     comm.push_back(communication_of(rank.devices[d]));
-    queues.emplace_back(rank.devices[d], comm[d], at_once[d]);
+    queues.emplace_back(rank.devices[d], comm[d]);
   }
   add_launches(rank, device_of, queues);
 
@@ -257,14 +221,15 @@ std::vector<IntervalSet> find_own_times(RankTimeline& rank) {
     const IntervalSet memory =
         set_difference(set_difference(device.memory, comm[d]), device.compute);
     sums.add(memory.parts(), &OwnTime::memory);
-    sums.add(queues[d].idle().parts(), &OwnTime::gaps);
+    sums.add(queues[d].idle(), &OwnTime::gaps);
     device.launches_known = queues[d].launches_known();
-    host_idle.push_back(device.launches_known ? queues[d].nothing_queued() : IntervalSet());
+    host_idle.push_back(device.launches_known ? std::move(queues[d]).nothing_queued()
+                                              : IntervalSet());
     sums.add(host_idle[d].parts(), &OwnTime::host);
     for (auto* own : {&device.own_at_start, &device.own_at_end}) {
       for (OwnTime& time : *own) time.gaps -= time.host;
     }
-    device.compute_under_comm = trimmed(set_intersection(device.compute, comm[d]));
+    device.compute_under_comm = compute_under(device.compute, comm[d]);
   }
   return host_idle;
 }

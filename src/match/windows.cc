@@ -58,11 +58,10 @@ std::vector<StepRange> by_host_time(const std::vector<StepRange>& steps) {
 }
 
 // By launches. False when no step launched anything.
-bool steps_by_launches(RankTimeline& rank) {
+bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
   if (steps.empty() || recording.launches.size() == 0) return false;
-  const LaunchIndex launches(recording.launches);
   std::vector<std::vector<StepStart>> work(rank.devices.size(),
                                            std::vector<StepStart>(steps.size()));
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) {
@@ -116,8 +115,8 @@ bool steps_by_ranges(RankTimeline& rank, Range range_of) {
   return true;
 }
 
-void find_windows(RankTimeline& rank) {
-  if (steps_by_launches(rank)) return;
+void find_windows(RankTimeline& rank, const LaunchIndex& launches) {
+  if (steps_by_launches(rank, launches)) return;
   if (steps_by_ranges(rank, [](const StepRange& step) { return step.gpu_annotation; })) {
     rank.notes.add(Note::steps_from_annotations);
     return;
@@ -142,10 +141,9 @@ std::int64_t step_of_window(const DeviceTimeline& device, Ns instant) {
 
 // The step that launched each communication; without its launch, the one in whose window it starts.
 // Communication on the host is its own launch.
-void name_steps_of_communications(RankTimeline& rank) {
+void name_steps_of_communications(RankTimeline& rank, const LaunchIndex& launches) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
-  const LaunchIndex launches(recording.launches);
   for (DeviceTimeline& device : rank.devices) {
     for (CommOp& op : device.comm) {
       std::optional<Ns> asked;
@@ -169,8 +167,9 @@ void name_steps_of_communications(RankTimeline& rank) {
 void find_step_windows(RankTimeline& rank) {
   if (rank.devices.empty()) return;
   if (rank.recording.steps.empty()) return rank.notes.add(Note::no_steps);
-  find_windows(rank);
-  name_steps_of_communications(rank);
+  const LaunchIndex launches(rank.recording.launches);
+  find_windows(rank, launches);
+  name_steps_of_communications(rank, launches);
 }
 
 bool step_is_chosen(std::int64_t number, const WindowOptions& options) {
