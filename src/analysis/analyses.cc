@@ -12,15 +12,16 @@ extern const Analysis kSizes;
 extern const Analysis kSlices;
 extern const Analysis kEvidenceCounts;
 extern const Analysis kCollectives;
+extern const Analysis kClocks;
 extern const Analysis kWaits;
 
 namespace {
 
 constexpr const Analysis* kAnalyses[] = {&kStragglers,  &kExplain, &kBreakdown, &kOperations,
                                          &kGroups,      &kSizes,   &kSlices,    &kEvidenceCounts,
-                                         &kCollectives, &kWaits};
+                                         &kCollectives, &kClocks,  &kWaits};
 
-constexpr std::string_view kAbsentParts[] = {"clocks", "critical_path", "ledger", "findings"};
+constexpr std::string_view kAbsentParts[] = {"critical_path", "ledger", "findings"};
 
 }  // namespace
 

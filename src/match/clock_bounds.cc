@@ -238,7 +238,8 @@ bool close_matrix(std::vector<Ns>& matrix, std::size_t domains, Contradiction& c
 }
 
 // Shortest ways of a few parts, from domain 0 and to it.
-void close_to_reference(std::vector<Ns>& matrix, std::size_t domains) {
+void close_to_reference(std::vector<Ns>& matrix, std::size_t domains,
+                        Contradiction& contradiction) {
   for (std::size_t round = 0; round < kWayRounds; ++round) {
     bool changed = false;
     const auto shorten = [&changed](Ns& way, Ns first, Ns second) {
@@ -252,7 +253,14 @@ void close_to_reference(std::vector<Ns>& matrix, std::size_t domains) {
         shorten(matrix[end * domains], matrix[end * domains + via], matrix[via * domains]);
       }
     }
-    if (!changed) return;
+    if (!changed) break;
+  }
+  contradiction.partners.assign(domains, 0);
+  for (std::size_t domain = 1; domain < domains; ++domain) {
+    const Ns there_and_back = matrix[domain] + matrix[domain * domains];
+    if (there_and_back >= 0) continue;
+    contradiction.partners[domain] = 1;
+    contradiction.worst = std::max(contradiction.worst, -there_and_back);
   }
 }
 
@@ -290,7 +298,7 @@ Contradiction close_bounds(ClockBounds& bounds) {
   const std::size_t domains = bounds.domains;
   if (bounds.most.empty()) return contradiction;
   if (domains * domains * domains * bounds.most.size() > kMostClosureSteps) {
-    close_to_reference(bounds.most.front(), domains);
+    close_to_reference(bounds.most.front(), domains, contradiction);
     return contradiction;
   }
   for (std::vector<Ns>& matrix : bounds.most) {

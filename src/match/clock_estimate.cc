@@ -97,8 +97,9 @@ ClockFit fit_samples(std::vector<ClockSample> samples) {
   fit.observed = {samples.front().at, samples.back().at, slope.error};
   std::vector<Ns> rest = residuals(samples, fit.line);
   // Few samples can agree by chance.
-  const auto count = static_cast<Ns>(samples.size());
-  fit.spread = near_time(std::max(kLeastSpread, half_range(rest))) / count * (count + 6);
+  const double chance = 1 + 6 / static_cast<double>(samples.size());
+  const Ns scatter = near_time(std::max(kLeastSpread, half_range(rest)));
+  fit.spread = static_cast<Ns>(chance * static_cast<double>(scatter));
   fit.line.offset = near_time(median_of(rest));
   return fit;
 }

@@ -124,7 +124,6 @@ class Relating {
     clocks_.domain = domains().of_row;
     clocks_.domains = domains().count;
     clocks_.bin_length = bounds_.bin_length;
-    clocks_.links = estimate_.links;
     clocks_.skew = shared_.skew;
     clocks_.lines.resize(job_.ranks.size());
     for (const RankTimeline& rank : job_.ranks) clocks_.base.push_back(rank.recording.clock_base);
@@ -145,18 +144,31 @@ class Relating {
     assumed_ = placement_.at_origin;
     for (std::size_t domain = 1; domain < domains().count; ++domain) {
       const std::uint32_t root = estimate_.root[domain];
-      if (root == 0) {
-        assumed_[domain] += std::clamp(Ns{0}, least_at_origin(domain), most_at_origin(domain));
+      if (root != 0) {
+        assumed_[domain] += without_estimate(root);
         continue;
       }
-      // Without an estimate: 0, unless that says nothing or cannot be; the tree moves as a whole.
-      const Ns of_root = placement_.at_origin[root];
-      const bool zero_means_something =
-          job_.ranks[domains().first_row[root]].recording.clock == ClockBase::epoch &&
-          job_.ranks[clocks_.reference].recording.clock == ClockBase::epoch;
-      const Ns wanted = zero_means_something ? -of_root : 0;
-      assumed_[domain] += std::clamp(wanted, least_at_origin(root), most_at_origin(root));
+      // An estimate that cannot be is off by at least as much as it has to move.
+      const Ns moved = std::clamp(Ns{0}, least_at_origin(domain), most_at_origin(domain));
+      assumed_[domain] += moved;
+      estimate_.links[domain].spread += std::abs(moved);
     }
+  }
+
+  // What a tree's root moves by that nothing estimates: to offset 0 where that can be, else into
+  // the middle of its bounds. Where 0 says nothing it stays.
+  Ns without_estimate(std::uint32_t root) const {
+    const Ns least = least_at_origin(root);
+    const Ns most = most_at_origin(root);
+    const auto has_zero = [this](std::size_t row) {
+      return job_.ranks[row].recording.clock == ClockBase::epoch;
+    };
+    if (!has_zero(domains().first_row[root]) || !has_zero(clocks_.reference))
+      return std::clamp(Ns{0}, least, most);
+    const Ns to_zero = -placement_.at_origin[root];
+    const bool bounded = least > -ClockError::kUnbounded && most < ClockError::kUnbounded;
+    if (bounded && (to_zero < least || to_zero > most)) return least + (most - least) / 2;
+    return std::clamp(to_zero, least, most);
   }
 
   // Bounds as offsets. Where a domain is assumed elsewhere than it was placed, its bounds are
@@ -182,6 +194,7 @@ class Relating {
   }
 
   void fill_lines() {
+    clocks_.links = estimate_.links;
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
       const std::uint32_t domain = domains().of_row[row];
       if (domain < domains().count) clocks_.lines[row] = line_of(domain);

@@ -34,7 +34,7 @@ struct ClockLine {
   double drift_ppm = 0;  // of the estimate: microseconds that the offset grows a second
   ClockMethod method = ClockMethod::none;
   // The offset that `Clocks::common` adds: `offset`; else, of ranks that only end differences among
-  // themselves relate, one that keeps those; else 0 clipped into the bounds.
+  // themselves relate, one that keeps those; else 0 where it can be, else the middle of the bounds.
   Ns assumed = 0;
 };
 
