@@ -97,7 +97,9 @@ void WaitFinder::attend(const MatchedOp& op) {
   std::vector<std::uint32_t> all;
   for (std::uint32_t i = 0; i < op.count; ++i)
     all.push_back(numbers_.of(job_.matching.parts[op.first + i]));
-  const bool evidence = op.whole && op.agreed;
+  const auto row = static_cast<std::size_t>(&op - job_.matching.ops.data());
+  const bool doubted = !job_.clocks.doubted.empty() && job_.clocks.doubted[row];
+  const bool evidence = op.whole && op.agreed && !doubted;
   for (const std::uint32_t number : all) {
     trusted_[number] = trusted_[number] && op.sure && op.by != MatchedBy::inferred;
     wait(number).known = evidence && (attended_[number] == 0 || wait(number).known);

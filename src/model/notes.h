@@ -117,6 +117,11 @@ enum class Severity : std::uint8_t {
     "profile with CUDA activities to get launch records")                                          \
   X(no_steps, info, "no ProfilerStep ranges were found",                                           \
     "call profiler.step() each iteration to get figures by step")                                  \
+  X(clocks_contradict, warning,                                                                    \
+    "clocks, or how operations were matched, contradict what must come before what",               \
+    "see whether hosts are named rightly (--hosts) and whether a clock was stepped")               \
+  X(clocks_unrelated, info, "nothing relates the clocks of any two ranks",                         \
+    "name the hosts with --hosts, or record operations that the ranks have in common")             \
   X(part_not_computed, info, "a part of the report is not computed", "")
 
 enum class Note : std::uint8_t {
