@@ -258,7 +258,7 @@ void relate_ranks(Job& job) {
   job.matching = match_collectives(job);
   job.clocks = relate_clocks(job);
   if (!job.clocks.infeasible.empty()) job.notes.add(Note::clocks_contradict, job.clocks.infeasible);
-  if (!job.clocks.known && job.ranks.size() > 1) job.notes.add(Note::clocks_unrelated);
+  if (!job.clocks.known) job.notes.add(Note::clocks_unrelated);
   job.waits = find_waits(job);
   job.stragglers = find_stragglers(job);
 }
