@@ -1,7 +1,7 @@
 #include "match/end_line.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 namespace commlens {
 namespace {
@@ -30,7 +30,8 @@ double slope_of(const std::vector<EndDifference>& differences) {
 }
 
 Ns grown(double slope, Ns since) {
-  return static_cast<Ns>(std::llround(slope * static_cast<double>(since)));
+  if (slope == 0) return 0;
+  return static_cast<Ns>(slope * static_cast<double>(since));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ constexpr Ns kFirstTolerance = 300'000;
 constexpr Ns kTimesSpread = 10;
 constexpr Ns kVotesTogether = 100'000;
 constexpr Ns kPartOfGap = 4;  // of the usual time between operations: nearer than its neighbour
-constexpr std::size_t kFewest = 3;  // operations that a shift is believed from
+constexpr std::size_t kFewest = 3;      // operations that a shift can be told from
+constexpr std::size_t kFewestSure = 6;  // and for certain
 
 struct Vote {
   Ns difference = 0;
@@ -84,6 +85,9 @@ class ShiftSearch {
                std::tuple(a.votes, std::abs(b.line.offset), b.line.offset);
       });
       found.resize(std::min(found.size(), kMostCandidates / starts.size()));
+      std::erase_if(found, [most = found.empty() ? 0 : found.front().votes](const Candidate& of) {
+        return 3 * of.votes < 2 * most;
+      });
       candidates_.insert(candidates_.end(), found.begin(), found.end());
     }
   }
@@ -199,7 +203,6 @@ class ShiftSearch {
       if (tried.pairs.empty()) return;
     }
     refine(tried, tolerance, {0, own_.size()});
-    if (!tried.pairs.empty()) refine(tried, tolerance, {0, own_.size()});
   }
 
   // Of candidates that pair the same, the one that pairs most.
@@ -254,7 +257,7 @@ class ShiftSearch {
       if (best == nullptr || rank_of(tried) < rank_of(*best)) best = &tried;
     }
     Relation relation = best->relation;
-    relation.sure = as_good == 1 && best->pairs.size() >= kFewest && most_paired(*best);
+    relation.sure = as_good == 1 && best->pairs.size() >= kFewestSure && most_paired(*best);
     return relation;
   }
 

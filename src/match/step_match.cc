@@ -17,17 +17,15 @@
 #include <optional>
 #include <tuple>
 
-#include "match/end_line.h"
+#include "match/shift_search.h"
 
 namespace commlens {
 namespace {
 
-// Ends of a step that lie farther off than this, and than this many times the usual scatter, are
-// those of other operations.
-constexpr Ns kEndsOff = 50'000;
-constexpr Ns kTimesSpread = 10;
-// Fewer steps than this on one member are compared with nothing.
+// Fewer operations than this on one member are compared with nothing.
 constexpr std::size_t kEnoughForLine = 3;
+// Ends that scatter by more than this part of the time between operations may be of other ones.
+constexpr Ns kSuspicious = 32;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
@@ -77,6 +75,8 @@ class StepMatcher {
       orders_.push_back(by_step(members[m]));
       append_steps(members[m], static_cast<std::uint32_t>(m), orders_.back(), steps_);
     }
+    for (const StepOfMember& step : steps_)
+      longest_step_ = std::max<std::size_t>(longest_step_, step.count);
     std::sort(steps_.begin(), steps_.end(), [](const StepOfMember& a, const StepOfMember& b) {
       return std::tie(a.step, a.count, a.sequence, a.member) <
              std::tie(b.step, b.count, b.sequence, b.member);
@@ -126,50 +126,133 @@ class StepMatcher {
 
   // Takes a member out of the steps whose ends say that its operations are others.
   void check_ends() {
-    const std::size_t reference = longest_member(members_);
-    std::vector<std::int32_t> event_of_slot(slots_.slots.size(), -1);
-    for (std::size_t e = 0; e < slots_.of[reference].size(); ++e) {
-      if (slots_.of[reference][e] != kNoSlot)
-        event_of_slot[static_cast<std::size_t>(slots_.of[reference][e])] =
-            static_cast<std::int32_t>(e);
+    reference_ = longest_member(members_);
+    event_of_slot_.assign(slots_.slots.size(), -1);
+    for (std::size_t e = 0; e < slots_.of[reference_].size(); ++e) {
+      const std::int32_t slot = slots_.of[reference_][e];
+      if (slot != kNoSlot)
+        event_of_slot_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(e);
     }
+    for (std::size_t m = 0; m < members_.size(); ++m) relate(m);
+    const std::vector<Ns> middles = middle_ends();
     for (std::size_t m = 0; m < members_.size(); ++m) {
-      if (m != reference) check_member(reference, m, event_of_slot);
+      if (relations_[m]) check_member(m, middles);
     }
   }
 
-  std::optional<EndDifference> difference(std::size_t reference, std::size_t m, std::uint32_t event,
-                                          const std::vector<std::int32_t>& event_of_slot) const {
-    const std::int32_t slot = slots_.of[m][event];
-    if (slot == kNoSlot) return std::nullopt;
-    const std::int32_t other = event_of_slot[static_cast<std::size_t>(slot)];
-    const CommEvent& own = members_[m].events[event];
-    if (other < 0 || !synchronises(own.op)) return std::nullopt;
-    const Ns end = members_[reference].events[static_cast<std::size_t>(other)].end;
-    return EndDifference{own.end, end - own.end};
+  void relate(std::size_t m) {
+    relations_.emplace_back();
+    allowed_.push_back(0);
+    const auto& placed = slots_.of[m];
+    if (std::all_of(placed.begin(), placed.end(),
+                    [](std::int32_t slot) { return slot == kNoSlot; }))
+      return;
+    const EventsByEnd own(members_[m].events);
+    relations_[m] = m == reference_ ? Relation{} : relation_of(m, differences_of(m), own);
+    if (!relations_[m]) return;
+    allowed_[m] = tolerance_of(relations_[m]->spread, own).sure;
+    if (own.usual_gap() > 0) allowed_[m] = std::min(allowed_[m], own.usual_gap() / 2);
   }
 
-  void check_member(std::size_t reference, std::size_t m,
-                    const std::vector<std::int32_t>& event_of_slot) {
+  // From what the steps paired with the reference.
+  std::vector<EndDifference> differences_of(std::size_t m) const {
     std::vector<EndDifference> differences;
-    for (std::uint32_t e = 0; e < members_[m].events.size(); ++e) {
-      if (const auto found = difference(reference, m, e, event_of_slot))
-        differences.push_back(*found);
+    for (std::size_t e = 0; e < members_[m].events.size(); ++e) {
+      const std::int32_t slot = slots_.of[m][e];
+      const CommEvent& own = members_[m].events[e];
+      if (slot == kNoSlot || !synchronises(own.op)) continue;
+      const std::int32_t other = event_of_slot_[static_cast<std::size_t>(slot)];
+      if (other < 0) continue;
+      const Ns end = members_[reference_].events[static_cast<std::size_t>(other)].end;
+      differences.push_back({own.end, end - own.end});
     }
-    if (differences.size() < kEnoughForLine) return;
-    const bool shared = share_clock(members_[reference], members_[m]);
-    const EndLine line = shared ? EndLine{} : fit_line(differences).line;
-    const Ns allowed = std::max(kEndsOff, kTimesSpread * spread_around(line, differences));
+    return differences;
+  }
+
+  // Calls `visit(slot, end by the reference's clock)` for each event whose end tells something.
+  template <class Visit>
+  void for_each_end(Visit visit) const {
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      if (!relations_[m]) continue;
+      for (std::size_t e = 0; e < members_[m].events.size(); ++e) {
+        const CommEvent& event = members_[m].events[e];
+        if (slots_.of[m][e] == kNoSlot || !synchronises(event.op)) continue;
+        visit(static_cast<std::size_t>(slots_.of[m][e]),
+              relations_[m]->line.to_reference(event.end));
+      }
+    }
+  }
+
+  // By slot the middle one of its ends.
+  std::vector<Ns> middle_ends() const {
+    std::vector<std::uint32_t> next(slots_.slots.size() + 1, 0);
+    for_each_end([&next](std::size_t slot, Ns) { ++next[slot + 1]; });
+    for (std::size_t s = 1; s < next.size(); ++s) next[s] += next[s - 1];
+    std::vector<Ns> ends(next.back());
+    const std::vector<std::uint32_t> first = next;
+    for_each_end([&](std::size_t slot, Ns end) { ends[next[slot]++] = end; });
+    std::vector<Ns> middles(slots_.slots.size(), 0);
+    for (std::size_t s = 0; s < middles.size(); ++s) {
+      const auto from = ends.begin() + first[s];
+      const auto to = ends.begin() + first[s + 1];
+      if (from == to) continue;
+      std::nth_element(from, from + (to - from - 1) / 2, to);
+      middles[s] = *(from + (to - from - 1) / 2);
+    }
+    return middles;
+  }
+
+  void check_member(std::size_t m, const std::vector<Ns>& middles) {
+    const Relation& relation = *relations_[m];
+    for_each_step(m, [&](std::size_t first, std::size_t last) {
+      bool off = false;
+      for (std::size_t i = first; i < last; ++i) {
+        const CommEvent& event = members_[m].events[orders_[m][i]];
+        const std::int32_t slot = slots_.of[m][orders_[m][i]];
+        if (slot == kNoSlot || !synchronises(event.op)) continue;
+        const Ns middle = middles[static_cast<std::size_t>(slot)];
+        off = off || std::abs(relation.line.to_reference(event.end) - middle) > allowed_[m];
+      }
+      for (std::size_t i = first; i < last; ++i) {
+        if (off) slots_.of[m][orders_[m][i]] = kNoSlot;
+        if (!relation.sure && last - first < longest_step_) slots_.doubtful[m][orders_[m][i]] = 1;
+      }
+    });
+  }
+
+  // How the clocks relate: by what the steps paired, unless that scatters so much that half of it
+  // may be wrong.
+  std::optional<Relation> relation_of(std::size_t m, const std::vector<EndDifference>& differences,
+                                      const EventsByEnd& own) const {
+    Relation relation;
+    const bool enough = differences.size() >= kEnoughForLine;
+    if (share_clock(members_[reference_], members_[m])) {
+      relation.spread = own.usual_gap() / kSuspicious;
+      if (enough) relation.spread = std::min(relation.spread, spread_around({}, differences));
+      return relation;
+    }
+    if (enough) {
+      const EndFit fit = fit_line(differences);
+      relation.line = fit.line;
+      relation.spread = fit.spread;
+      if (fit.spread <= own.usual_gap() / kSuspicious) return relation;
+    }
+    const EventsByEnd theirs(members_[reference_].events);
+    const std::optional<Relation> found = search_shift(theirs, own);
+    if (found && found->sure && (!enough || 2 * found->spread < relation.spread)) return found;
+    if (!enough) return std::nullopt;
+    relation.sure = false;
+    return relation;
+  }
+
+  template <class Visit>
+  void for_each_step(std::size_t m, Visit visit) const {
     const std::vector<std::uint32_t>& order = orders_[m];
     for (std::size_t first = 0; first < order.size();) {
       std::size_t last = first;
-      bool off = false;
       const std::int64_t step = members_[m].events[order[first]].step;
-      for (; last < order.size() && members_[m].events[order[last]].step == step; ++last) {
-        const auto found = difference(reference, m, order[last], event_of_slot);
-        off = off || (found && distance(line, *found) > allowed);
-      }
-      for (std::size_t i = first; off && i < last; ++i) slots_.of[m][order[i]] = kNoSlot;
+      while (last < order.size() && members_[m].events[order[last]].step == step) ++last;
+      visit(first, last);
       first = last;
     }
   }
@@ -178,6 +261,11 @@ class StepMatcher {
   Slots slots_;
   std::vector<std::vector<std::uint32_t>> orders_;  // by member
   std::vector<StepOfMember> steps_;
+  std::size_t longest_step_ = 0;                    // operations
+  std::size_t reference_ = 0;                       // member
+  std::vector<std::int32_t> event_of_slot_;         // of the reference; -1: it has none
+  std::vector<std::optional<Relation>> relations_;  // by member: to the reference's clock
+  std::vector<Ns> allowed_;                         // by member: how far its ends may lie off
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kNeighbours = 12;
 // A pair is sure when the next event of the kind lies this many times farther off.
 constexpr Ns kClearly = 2;
+// So many pairs, evenly taken, say as much of a line as all of them.
+constexpr std::size_t kEnoughToFit = 500;
 constexpr Ns kNowhere = std::numeric_limits<Ns>::max() / 4;
 
 }  // namespace
@@ -53,10 +55,18 @@ OrderRange EventsByEnd::between(Ns from, Ns to) const {
           static_cast<std::size_t>(last - ends_.begin())};
 }
 
-EventsByEnd::Nearest EventsByEnd::nearest(Ns end, const CommEvent& like, Ns tolerance) const {
+std::size_t EventsByEnd::position_of(Ns end) const {
+  return static_cast<std::size_t>(std::lower_bound(ends_.begin(), ends_.end(), end) -
+                                  ends_.begin());
+}
+
+EventsByEnd::Nearest EventsByEnd::nearest(Ns end, const CommEvent& like, Ns tolerance,
+                                          std::size_t& cursor) const {
   Nearest found{-1, kNowhere, kNowhere};
-  const auto at =
-      static_cast<std::size_t>(std::lower_bound(ends_.begin(), ends_.end(), end) - ends_.begin());
+  std::size_t at = std::min(cursor, ends_.size());
+  while (at < ends_.size() && ends_[at] < end) ++at;
+  while (at > 0 && ends_[at - 1] >= end) --at;
+  cursor = at;
   // False: those behind it need not be looked at.
   const auto look = [&](std::size_t i) {
     const Ns off = std::abs(ends_[i] - end);
@@ -84,13 +94,17 @@ std::vector<TimePair> match_by_time(const EventsByEnd& reference, const EventsBy
 std::vector<TimePair> match_by_time(const EventsByEnd& reference, const EventsByEnd& own,
                                     const EndLine& line, Ns tolerance, OrderRange range) {
   std::vector<TimePair> pairs;
+  if (range.first >= range.last) return pairs;
+  std::size_t there_cursor = reference.position_of(line.to_reference(own.at(range.first).end));
+  std::size_t back_cursor = range.first;
   for (std::size_t position = range.first; position < range.last; ++position) {
     const std::uint32_t event = own.order()[position];
     const CommEvent& mine = own.events()[event];
-    const auto there = reference.nearest(line.to_reference(mine.end), mine, tolerance);
+    const auto there =
+        reference.nearest(line.to_reference(mine.end), mine, tolerance, there_cursor);
     if (there.event < 0) continue;
     const CommEvent& other = reference.events()[static_cast<std::size_t>(there.event)];
-    const auto back = own.nearest(line.from_reference(other.end), other, tolerance);
+    const auto back = own.nearest(line.from_reference(other.end), other, tolerance, back_cursor);
     if (back.event != static_cast<std::int32_t>(event)) continue;
     const bool sure = kClearly * there.off < there.next_off && kClearly * there.off < back.next_off;
     pairs.push_back({static_cast<std::uint32_t>(there.event), event, there.off, sure});
@@ -102,9 +116,10 @@ std::vector<EndDifference> end_differences(const EventsByEnd& reference, const E
                                            const std::vector<TimePair>& pairs) {
   std::vector<EndDifference> all;
   std::vector<EndDifference> synchronising;
-  for (const TimePair& pair : pairs) {
-    const CommEvent& mine = own.events()[pair.own];
-    all.push_back({mine.end, reference.events()[pair.reference].end - mine.end});
+  const std::size_t stride = std::max<std::size_t>(1, pairs.size() / kEnoughToFit);
+  for (std::size_t i = 0; i < pairs.size(); i += stride) {
+    const CommEvent& mine = own.events()[pairs[i].own];
+    all.push_back({mine.end, reference.events()[pairs[i].reference].end - mine.end});
     if (synchronises(mine.op)) synchronising.push_back(all.back());
   }
   return synchronising.size() >= 3 ? synchronising : all;

@@ -33,8 +33,11 @@ class EventsByEnd {
     Ns off = 0;
     Ns next_off = 0;  // of the next one that fits, where it is not much farther off
   };
-  Nearest nearest(Ns end, const CommEvent& like, Ns tolerance) const;
+  // `cursor` is where the last search ended: searches that go forward cost a step each.
+  Nearest nearest(Ns end, const CommEvent& like, Ns tolerance, std::size_t& cursor) const;
 
+  // Of the first event that ends at `end` or later.
+  std::size_t position_of(Ns end) const;
   // The events that end in [from, to].
   OrderRange between(Ns from, Ns to) const;
 
@@ -62,7 +65,7 @@ std::vector<TimePair> match_by_time(const EventsByEnd& reference, const EventsBy
 std::vector<TimePair> match_by_time(const EventsByEnd& reference, const EventsByEnd& own,
                                     const EndLine& line, Ns tolerance);
 
-// The differences of pairs that synchronise; of all, where none do.
+// The differences of pairs that synchronise; of all, where hardly any do. Of many pairs some.
 std::vector<EndDifference> end_differences(const EventsByEnd& reference, const EventsByEnd& own,
                                            const std::vector<TimePair>& pairs);
 
