@@ -103,11 +103,11 @@ def check_json(program, folder, odd):
 
 
 def odd_analysis(program, folder):
-    """Of a file that stops in the middle: warnings of an input."""
+    """Of a file that stops in the middle, beside one that does not: warnings of an input, what is not matched."""
     analysis(program, folder)
     whole = pathlib.Path(folder, "run", "rank-0.json").read_bytes()
     pathlib.Path(folder, "cut.json").write_bytes(whole[:len(whole) // 2])
-    return json.loads(program.output("analyze", "cut.json", "--format", "json", cwd=folder))
+    return json.loads(program.output("analyze", "cut.json", "run/rank-1.json", "--format", "json", cwd=folder))
 
 
 def first_rows(value):
