@@ -238,10 +238,28 @@ TEST(Clocks, DoubtfulOperationsBoundNothing) {
       job.last_comm(1).name_may_lie = doubt == Doubt::lying_name;
     }
     const Clocks clocks = relate_clocks(job.done());
-    EXPECT_FALSE(clocks.known);
-    EXPECT_FALSE(clocks.lines[1].offset);
+    // Operations that are inferred from ending together estimate where nothing else does.
+    EXPECT_EQ(clocks.known, doubt == Doubt::inferred);
+    EXPECT_EQ(clocks.lines[1].offset.has_value(), doubt == Doubt::inferred);
+    EXPECT_EQ(clocks.error(0, 1, 0).upper, ClockError::kUnbounded);
     EXPECT_FALSE(clocks.lines[1].lower);
   }
+}
+
+TEST(Clocks, InferredOperationsGiveWayToOthers) {
+  ClockJob job({"a", "b"});
+  for (int i = 0; i < 9; ++i) {
+    const Ns at = 20 * i;
+    job.together(Op::all_gather, {0, 1}, {ms(at, at + 12), ms(at, at + 15)}).by =
+        MatchedBy::inferred;
+    job.last_comm(1).bytes = 4096;
+  }
+  for (int i = 9; i < 12; ++i)
+    job.together(Op::all_reduce, {0, 1}, {ms(20 * i, 20 * i + 12), ms(20 * i, 20 * i + 12)});
+  Job done = job.done();
+  for (std::size_t i = 0; i < 9; ++i) done.matching.ops[i].group = 1;  // a group of their own
+  for (std::size_t i = 9; i < 12; ++i) done.matching.ops[i].group = 0;
+  EXPECT_EQ(relate_clocks(done).lines[1].offset, 0);
 }
 
 TEST(Clocks, PartialOperationsBoundAsWell) {

@@ -103,8 +103,10 @@ class Builder {
   // A group's operations, bin by bin.
   void add_group(std::size_t first, std::size_t last) {
     placed_.clear();
-    for (std::size_t i = first; i < last; ++i)
-      placed_.push_back({bin_of(evidence_.ops[i]), &evidence_.ops[i]});
+    for (std::size_t i = first; i < last; ++i) {
+      if (!evidence_.ops[i].inferred)
+        placed_.push_back({bin_of(evidence_.ops[i]), &evidence_.ops[i]});
+    }
     std::stable_sort(placed_.begin(), placed_.end(),
                      [](const Placed& a, const Placed& b) { return a.bin < b.bin; });
     for (std::size_t from = 0, to = 0; from < placed_.size(); from = to) {

@@ -108,6 +108,7 @@ Conflicts find_conflicts(const Job& job, const ClockDomains& domains,
   Conflicts conflicts;
   conflicts.of_row.resize(job.ranks.size());
   for (const ClockOp& op : evidence.ops) {
+    if (op.inferred) continue;
     bool contradicts = false;
     bool impossible = false;
     for (std::size_t i = op.first; i < op.first + op.count; ++i) {

@@ -22,6 +22,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace commlens {
 namespace {
@@ -109,6 +110,7 @@ namespace {
 struct Edge {
   std::uint32_t a = 0;
   std::uint32_t b = 0;
+  bool inferred = false;  // from groups that were inferred: only where nothing else joins the two
   std::size_t operations = 0;
 };
 
@@ -120,6 +122,7 @@ class Hubs {
 
   void add_group(std::size_t first, std::size_t last) {
     members_.clear();
+    const bool inferred = evidence_.ops[first].inferred;  // all of one group are, or none
     for (std::size_t i = first; i < last; ++i) {
       const ClockOp& op = evidence_.ops[i];
       if (!op.together) continue;
@@ -139,19 +142,23 @@ class Hubs {
       hub = member;
     }
     for (const std::uint32_t member : members_) {
-      if (member != hub) edges_[std::minmax(hub, member)] += std::min(count_[hub], count_[member]);
+      if (member == hub) continue;
+      const auto [a, b] = std::minmax(hub, member);
+      edges_[{inferred, a, b}] += std::min(count_[hub], count_[member]);
     }
     for (const std::uint32_t member : members_) count_[member] = 0;
   }
 
-  // Those with enough operations, the most first.
+  // Those with enough operations, the best first.
   std::vector<Edge> edges() const {
     std::vector<Edge> edges;
-    for (const auto& [pair, operations] : edges_) {
-      if (operations >= kFewestSamples) edges.push_back({pair.first, pair.second, operations});
+    for (const auto& [key, operations] : edges_) {
+      const auto [inferred, a, b] = key;
+      if (operations >= kFewestSamples) edges.push_back({a, b, inferred, operations});
     }
-    std::stable_sort(edges.begin(), edges.end(),
-                     [](const Edge& x, const Edge& y) { return x.operations > y.operations; });
+    std::stable_sort(edges.begin(), edges.end(), [](const Edge& x, const Edge& y) {
+      return x.inferred != y.inferred ? y.inferred : x.operations > y.operations;
+    });
     return edges;
   }
 
@@ -159,7 +166,7 @@ class Hubs {
   const ClockEvidence& evidence_;
   std::vector<std::size_t> count_;  // by domain
   std::vector<std::uint32_t> members_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> edges_;
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, std::size_t> edges_;  // Edge, by parts
 };
 
 // Neighbours in the forest of the heaviest edges.
@@ -211,6 +218,12 @@ Tree root_forest(const std::vector<std::vector<std::uint32_t>>& neighbours) {
 struct Samples {
   std::vector<ClockSample> close;   // of balanced operations
   std::vector<ClockSample> others;  // ends of unequal shares agree less
+  std::vector<ClockSample> inferred;
+
+  std::vector<ClockSample>& best() {
+    if (close.size() >= kFewestSamples) return close;
+    return others.size() >= kFewestSamples ? others : inferred;
+  }
 };
 
 // By domain: what its ends differ from its parent's.
@@ -225,7 +238,10 @@ std::vector<Samples> collect_samples(const ClockEvidence& evidence, const Tree& 
       const ClockSpan* parent = here[tree.parent[spans[i].domain]];
       if (parent == nullptr || parent == &spans[i]) continue;
       Samples& of = samples[spans[i].domain];
-      (op.balanced ? of.close : of.others).push_back({spans[i].left, parent->left - spans[i].left});
+      (op.inferred   ? of.inferred
+       : op.balanced ? of.close
+                     : of.others)
+          .push_back({spans[i].left, parent->left - spans[i].left});
     }
     for (std::uint32_t i = 0; i < op.count; ++i) here[spans[i].domain] = nullptr;
   }
@@ -259,9 +275,7 @@ ClockEstimate estimate_offsets(const ClockEvidence& evidence, std::size_t domain
   estimate.root.resize(domains);
   for (const std::uint32_t domain : tree.order) {
     const std::uint32_t parent = tree.parent[domain];
-    Samples& found = samples[domain];
-    std::vector<ClockSample>& best =
-        found.close.size() >= kFewestSamples ? found.close : found.others;
+    std::vector<ClockSample>& best = samples[domain].best();
     if (parent == domain || best.size() < kFewestSamples) {
       estimate.links[domain].parent = estimate.root[domain] = domain;
       continue;

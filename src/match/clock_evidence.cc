@@ -22,13 +22,14 @@ class Gatherer {
 
   void add(std::uint32_t row) {
     const MatchedOp& op = job_.matching.ops[row];
-    if (!op.agreed || !op.sure || op.by == MatchedBy::inferred || !moves_something(op)) return;
+    if (!op.agreed || !op.sure || !moves_something(op)) return;
     ClockOp out{.op = row, .group = op.group, .first = evidence_.spans.size()};
     for (std::uint32_t part = 0; part < op.count; ++part) attend(op, part);
     out.count = static_cast<std::uint32_t>(evidence_.spans.size() - out.first);
     for (std::size_t i = out.first; i < evidence_.spans.size(); ++i)
       span_of_[evidence_.spans[i].domain] = kNone;
     out.firm = is_firm(op);
+    out.inferred = op.by == MatchedBy::inferred;
     out.together = synchronises_everyone(op, false);
     out.balanced = out.together && op.op != Op::all_to_all;
     if (out.count > 0) evidence_.ops.push_back(out);

@@ -32,6 +32,7 @@ struct ClockOp {
   std::uint32_t count = 0;
   std::size_t first = 0;  // ClockEvidence::spans [first, first + count)
   bool firm = false;      // is_firm
+  bool inferred = false;  // only because it ends together: estimates where nothing else does
   bool together = false;  // nobody leaves before everybody has entered: ends agree
   bool balanced = false;  // and everybody moves the same, so that ends agree closely
 };
