@@ -12,7 +12,6 @@ namespace {
 using simulate::Fault;
 using simulate::FaultKind;
 using simulate::JobSpec;
-using simulate::kMillion;
 using simulate::LosePlace;
 using simulate::Prng;
 using simulate::Scenario;
