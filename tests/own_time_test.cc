@@ -275,6 +275,10 @@ TEST(OwnTime, OutlivesTheColumns) {
         ASSERT_EQ(text_of(a.own_at_end[row]), text_of(b.own_at_end[row]));
     }
     ASSERT_EQ(f.rank.kernel_times.size(), same.rank.kernel_times.size());
+    // Their memory is given back, too.
+    ASSERT_EQ(f.rank.devices[0].starts.capacity(), 0U);
+    ASSERT_EQ(f.rank.recording.host_ranges.capacity(), 0U);
+    ASSERT_EQ(f.rank.classes.capacity(), 0U);
   }
 }
 

@@ -178,6 +178,12 @@ void merge_steps(Recording& whole, const Recording& piece, Ns shift) {
   for (const auto& [number, step] : steps) whole.steps.push_back(step);
 }
 
+// Assigning {} to a vector empties it and keeps its memory.
+template <class Container>
+void let_go(Container& container) {
+  container = Container();
+}
+
 }  // namespace
 
 Interval recorded_extent(const Recording& recording) {
@@ -224,19 +230,20 @@ void let_go_of_columns(RankTimeline& rank) {
       keep(op.dtype);
     }
     device.comm.shrink_to_fit();
-    device.compute = {};
-    device.memory = {};
-    device.starts = {};
+    let_go(device.compute);
+    let_go(device.memory);
+    let_go(device.starts);
   }
   recording.strings = std::move(used);
-  recording.gpu = {};
-  recording.calls = {};
-  recording.host_calls = {};
-  recording.launches = {};
-  recording.host_ranges = {};
-  recording.host_compute = {};
-  recording.metas = {};
-  rank.classes = {};
+  let_go(recording.gpu);
+  let_go(recording.calls);
+  let_go(recording.launches);
+  let_go(recording.host_ranges);
+  let_go(recording.host_calls);
+  let_go(recording.host_compute);
+  let_go(recording.metas);
+  let_go(rank.classes);
+  rank.peers.shrink_to_fit();
 }
 
 }  // namespace commlens
