@@ -265,6 +265,24 @@ TEST(Matching, OddOnesOutAreThoseOfTheMinority) {
             "rank 1 differ from the others in bytes: 2048 bytes instead of 1024 bytes");
 }
 
+TEST(Matching, KernelsWithoutANumberJoinThoseThatHaveOne) {
+  // Launched before the window: the first two of rank 1, and the first of rank 0.
+  std::vector<Rank> ranks;
+  for (int r = 0; r < 3; ++r) {
+    Rank rank = rank_of(r, {group({0, 1, 2})}, {});
+    for (std::int64_t i = 0; i < 8; ++i) {
+      const Ns end = i * 1'000'000 + (i % 3) * 70'000 + 100 * r + 5'000'000 * r;
+      rank.comm.push_back({.start = end - 50'000, .end = end, .seq = 40 + i, .truth = i});
+    }
+    ranks.push_back(rank);
+  }
+  ranks[1].comm[0].seq = ranks[1].comm[1].seq = ranks[0].comm[0].seq = kUnknown;
+  const Job job = made::job(ranks, 3);
+  const Matching found = match_collectives(job);
+  EXPECT_EQ(found.matched, 8);
+  for (const MatchedOp& op : found.ops) EXPECT_TRUE(right(job, found, op) && op.sure);
+}
+
 TEST(Matching, SizesOfAllToAllMayDiffer) {
   const Job job =
       made::job({rank_of(0, {group({0, 1})}, {{.op = Op::all_to_all, .bytes = 10, .seq = 1}}),

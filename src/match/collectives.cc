@@ -27,7 +27,9 @@ bool point_to_point(const CommOp& op) {
 
 Route route_of(const CommOp& op) {
   if (op.peers > 0) return Route::pair;
-  if (op.group < 0) return Route::no_group;
+  // What surely goes from one rank to another is of no group that could be inferred.
+  const bool one_way = (op.op == Op::send || op.op == Op::recv) && !op.name_may_lie;
+  if (op.group < 0) return one_way ? Route::pair : Route::no_group;
   if (op.op == Op::put_get || op.op == Op::copy) return Route::none;
   return point_to_point(op) ? Route::pair : Route::group;
 }

@@ -7,11 +7,12 @@
 namespace commlens {
 
 Slots place_events(const std::vector<Member>& members) {
-  if (std::optional<Slots> slots = place_by_comms_id(members)) return std::move(*slots);
-  if (std::optional<Slots> slots = place_by_sequence(members)) return std::move(*slots);
-  Slots slots = place_by_steps(members);
-  if (!slots.complete()) place_by_alignment(members, MatchedBy::alignment, slots);
-  return slots;
+  std::optional<Slots> slots = place_by_comms_id(members);
+  if (!slots) slots = place_by_sequence(members);
+  if (!slots) slots = place_by_steps(members);
+  // A kernel whose launch was not recorded has no number; its end tells.
+  if (!slots->complete()) place_by_alignment(members, MatchedBy::alignment, *slots);
+  return std::move(*slots);
 }
 
 }  // namespace commlens

@@ -22,7 +22,7 @@
 namespace commlens {
 namespace {
 
-// Counters and identifiers may be missing on a few, and disagree on a few.
+// Operations of equal numbers may disagree on a few: then the ranks did.
 constexpr double kNearlyAll = 0.9;
 // More kernels than this with one identifier on one rank: it does not identify.
 constexpr std::size_t kMostKernelsOfOneId = 16;
@@ -202,7 +202,7 @@ std::optional<Slots> place_by_comms_id(const std::vector<Member>& members) {
         if (event.comms_id == 0) return std::nullopt;
         return event.comms_id;
       });
-  if (keyed.empty() || !nearly_all(keyed.size(), events_of(members))) return std::nullopt;
+  if (keyed.empty() || 2 * keyed.size() < events_of(members)) return std::nullopt;
   std::size_t shared = 0;
   std::size_t most = 0;
   for_each_operation(keyed, [&](std::size_t first, std::size_t last) {
@@ -220,7 +220,7 @@ std::optional<Slots> place_by_sequence(const std::vector<Member>& members) {
         if (event.seq < 0) return std::nullopt;
         return static_cast<std::uint64_t>(event.seq);
       });
-  if (keyed.empty() || !nearly_all(keyed.size(), events_of(members))) return std::nullopt;
+  if (keyed.empty() || 2 * keyed.size() < events_of(members)) return std::nullopt;
   if (!std::all_of(members.begin(), members.end(), counts_by_one)) return std::nullopt;
   if (!operations_agree(members, keyed)) return std::nullopt;
   const std::size_t reference = longest_member(members);
