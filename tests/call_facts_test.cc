@@ -2,7 +2,11 @@
 // text of a file to the communications of a rank.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "ingest/format.h"
 #include "match/classify.h"
@@ -154,6 +158,44 @@ TEST(CallFacts, TwoGroupsOfOneNameHaveNoStride) {
       "record@1 [2,3) op=allreduce group=dp n=4 start=0 stride=2");
   const CommOp& op = rank.devices[0].comm[0];
   EXPECT_TRUE(rank.groups[static_cast<std::size_t>(op.group)].ranks.empty());
+}
+
+// A recording with one communication for each of these, all of them different.
+Recording with_groups(const std::vector<std::pair<std::string, std::string>>& names_and_ranks,
+                      std::int64_t size) {
+  TraceBuilder builder("rank-0.json", "kineto");
+  builder.about().world_size = size;
+  for (std::size_t i = 0; i < names_and_ranks.size(); ++i) {
+    const auto& [name, ranks] = names_and_ranks[i];
+    const MetaId meta = builder.add_meta({.collective = builder.intern("allreduce"),
+                                          .dtype = {},
+                                          .in_elements = static_cast<std::int64_t>(i),
+                                          .group_size = size,
+                                          .group_name = builder.intern(name),
+                                          .group_description = {},
+                                          .group_ranks = builder.intern(ranks)});
+    builder.add_activity({.start = 5, .end = 6, .name = "n", .stream = {}, .meta = meta});
+  }
+  return builder.finish();
+}
+
+TEST(Groups, ManyOperationsOfOneGroupKeepItsMembers) {
+  std::string ranks = "[0";
+  for (int rank = 1; rank < 1'024; ++rank) ranks += ", " + std::to_string(rank);
+  const RankTimeline rank =
+      classified(with_groups(std::vector(5'000, std::pair{std::string("0"), ranks + "]"}), 1'024));
+  ASSERT_EQ(rank.groups.size(), 1U);
+  EXPECT_EQ(rank.groups[0].ranks.size(), 1'024U);
+}
+
+TEST(Groups, TheMembersOfAllGroupsTogetherAreBounded) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (int i = 0; i < 5'000; ++i) names.emplace_back(std::to_string(i), "[]");
+  const RankTimeline rank = classified(with_groups(names, 1'000'000));
+  ASSERT_EQ(rank.groups.size(), 5'000U);
+  const auto known = std::count_if(rank.groups.begin(), rank.groups.end(),
+                                   [](const GroupIdentity& group) { return !group.ranks.empty(); });
+  EXPECT_EQ(known, 4);  // of a million each
 }
 
 // ---------------------------------------------------------------------------------------------

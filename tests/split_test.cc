@@ -123,7 +123,10 @@ TEST(Split, Layouts) {
   ScratchFile file;
   const notation::Situation s = notation::situation(
       "compute@7 [0,2) [3,5) [6,9) [10,11); all_reduce@20 [1,3) [5,8) bytes=1M n=8 group=tp "
-      "ranks=0,1; memcpy@7 [12,13); launch@3 [1] corr=5; record@3 [0,1] op=allreduce bytes=1K n=2; "
+      "ranks=0,1 seq=4 comms_id=77; all_gather@20 [14,15) n=8 seq=5; memcpy@7 [12,13); launch@3 "
+      "[1] "
+      "corr=5; record@3 [0,1] op=allreduce bytes=1K n=2 seq=4 rank=1; record@3 [2,3] op=allreduce "
+      "n=2 seq=5 start=0 stride=1; "
       "range@4 [2,4] name=nccl:all_reduce; step#1@3 [0,7]; step#2@3 [7,20]; gpu_step#1@7 [1,8]");
   for (const Style style : {Style::classic, Style::lines, Style::compact}) {
     for (const std::uint64_t shuffle : {0, 1, 2, 3}) {

@@ -11,53 +11,77 @@ namespace commlens {
 
 GroupTable::GroupTable(RankTimeline& rank)
     : rank_(rank), rows_(rank.recording.metas.size(), kNotAsked) {
+  find_listed_groups();
   find_strided_groups();
 }
 
 std::int32_t GroupTable::row_of(MetaId id) {
-  std::int32_t& known = rows_[id.index()];
-  if (known != kNotAsked) return known;
-  GroupIdentity group = identify(rank_.recording.metas[id.index()]);
+  std::int32_t& row = rows_[id.index()];
+  if (row == kNotAsked) row = find(rank_.recording.metas[id.index()]);
+  return row;
+}
+
+std::int32_t GroupTable::find(const CollectiveMeta& meta) {
+  const Said said{meta.group_name, meta.group_description, meta.group_ranks, meta.group_size};
+  const auto [known, asked_first] = row_of_said_.try_emplace(said, -1);
+  if (!asked_first) return known->second;
+  GroupIdentity group = identify(meta);
   const bool nothing = group.name.empty() && group.ranks.empty() && group.size == 0;
-  if (nothing) return known = -1;
-  if (group.ranks.size() > members_left_) group.ranks.clear();
-  members_left_ -= group.ranks.size();
+  if (nothing) return -1;
+  members_left_ -= static_cast<std::int64_t>(group.ranks.size());
   const auto [found, inserted] =
       row_of_group_.try_emplace(group, static_cast<std::int32_t>(rank_.groups.size()));
   if (inserted) rank_.groups.push_back(std::move(group));
-  return known = found->second;
+  return known->second = found->second;
 }
 
 // Members by the file's own list of groups, which is never cut; else by the text on the event; else
 // by start and stride; else, for a group as large as the job, all ranks. A list of another length
 // than the group's size is not believed.
-GroupIdentity GroupTable::identify(const CollectiveMeta& meta) const {
+GroupIdentity GroupTable::identify(const CollectiveMeta& meta) {
   const Recording& recording = rank_.recording;
   GroupIdentity group{.name = std::string(recording.strings.get(meta.group_name)),
                       .description = std::string(recording.strings.get(meta.group_description)),
                       .size = meta.group_size,
                       .ranks = {}};
-  const auto fits = [&group](const std::vector<int>& ranks) {
-    return !ranks.empty() &&
-           (group.size == 0 || static_cast<std::int64_t>(ranks.size()) == group.size);
+  const auto fits = [&](const std::vector<int>& ranks) {
+    const auto size = static_cast<std::int64_t>(ranks.size());
+    return size > 0 && (group.size == 0 || size == group.size) && may_list(size);
   };
-  for (const ProcessGroup& listed : recording.groups) {
-    if (listed.name != group.name || group.name.empty()) continue;
-    if (group.description.empty()) group.description = listed.description;
-    if (group.size == 0) group.size = listed.size;
-    if (fits(listed.ranks) && listed.ranks.size() <= members_left_) group.ranks = listed.ranks;
+  if (const auto listed = listed_.find(group.name); listed != listed_.end()) {
+    for (const std::size_t row : listed->second) {
+      const ProcessGroup& row_group = recording.groups[row];
+      if (group.description.empty()) group.description = row_group.description;
+      if (group.size == 0) group.size = row_group.size;
+      if (fits(row_group.ranks)) group.ranks = row_group.ranks;
+    }
   }
-  if (group.ranks.empty()) {
-    std::vector<int> ranks = parse_rank_list(recording.strings.get(meta.group_ranks));
-    if (fits(ranks)) group.ranks = std::move(ranks);
-  }
+  if (group.ranks.empty() && fits(written_members(meta.group_ranks)))
+    group.ranks = written_members(meta.group_ranks);
   if (group.ranks.empty()) group.ranks = strided_members(meta.group_name, group.size);
-  if (group.ranks.empty() && group.size > 0 && group.size == recording.world_size &&
-      group.size <= kMostMembers) {
+  const bool whole_job = group.size > 0 && group.size == recording.world_size;
+  if (group.ranks.empty() && whole_job && may_list(group.size)) {
     for (int rank = 0; rank < group.size; ++rank) group.ranks.push_back(rank);
   }
   if (group.size == 0) group.size = static_cast<std::int64_t>(group.ranks.size());
   return group;
+}
+
+bool GroupTable::may_list(std::int64_t members) const { return members <= members_left_; }
+
+void GroupTable::find_listed_groups() {
+  const std::vector<ProcessGroup>& groups = rank_.recording.groups;
+  for (std::size_t row = 0; row < groups.size(); ++row) {
+    if (groups[row].name.empty()) continue;
+    std::vector<std::size_t>& rows = listed_[groups[row].name];
+    if (rows.size() < kMostOfOneName) rows.push_back(row);
+  }
+}
+
+const std::vector<int>& GroupTable::written_members(StringId ranks) {
+  const auto [found, inserted] = written_.try_emplace(ranks);
+  if (inserted) found->second = parse_rank_list(rank_.recording.strings.get(ranks));
+  return found->second;
 }
 
 // Only the host's records say it: what they say holds for the kernels that name the same group.
@@ -80,7 +104,7 @@ std::vector<int> GroupTable::strided_members(StringId name, std::int64_t size) c
   const auto found = strided_.find(name);
   if (found == strided_.end() || found->second.contradicted) return {};
   const Strided& group = found->second;
-  if (size != group.size || size > kMostRanks || group.start >= kMostRanks ||
+  if (size != group.size || !may_list(size) || group.start >= kMostRanks ||
       group.stride > kMostRanks || group.start + group.stride * (size - 1) >= kMostRanks)
     return {};
   std::vector<int> ranks;
