@@ -74,8 +74,9 @@ class Classifier {
   struct Lane {
     DeviceTimeline timeline;
     std::vector<Interval> memory;
-    std::size_t activities = 0;  // how many there will be
-    std::size_t with_meta = 0;   // of these, with metadata: communication
+    std::vector<std::size_t> streams;  // its rows of streams_
+    std::size_t activities = 0;        // how many there will be
+    std::size_t with_meta = 0;         // of these, with metadata: communication
 
     // Counts an activity of any class.
     void cover(Interval activity) {
@@ -99,8 +100,10 @@ class Classifier {
   // its worst.
   void make_room() {
     streams_.resize(recording_.streams.size());
-    for (std::size_t s = 0; s < streams_.size(); ++s)
+    for (std::size_t s = 0; s < streams_.size(); ++s) {
       streams_[s].device = &lanes_[recording_.streams[s].device];
+      streams_[s].device->streams.push_back(s);
+    }
     for (std::size_t i = 0; i < recording_.gpu.size(); ++i) {
       StreamLane& stream = streams_[recording_.gpu.stream[i].index()];
       ++stream.activities;
@@ -297,12 +300,11 @@ class Classifier {
   void finish(std::optional<std::int64_t> device, Lane& lane) {
     DeviceTimeline& timeline = lane.timeline;
     timeline.device = device;
-    for (StreamLane& stream : streams_) {
-      if (stream.device == &lane && !stream.compute.empty()) {
-        IntervalSet of_stream(std::move(stream.compute));
-        timeline.compute = timeline.compute.empty() ? std::move(of_stream)
-                                                    : set_union(timeline.compute, of_stream);
-      }
+    for (const std::size_t s : lane.streams) {
+      if (streams_[s].compute.empty()) continue;
+      IntervalSet of_stream(std::move(streams_[s].compute));
+      timeline.compute =
+          timeline.compute.empty() ? std::move(of_stream) : set_union(timeline.compute, of_stream);
     }
     timeline.memory = IntervalSet(std::move(lane.memory));
     std::sort(timeline.comm.begin(), timeline.comm.end(), [this](const CommOp& a, const CommOp& b) {

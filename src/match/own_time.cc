@@ -27,6 +27,7 @@
 #include <limits>
 #include <span>
 
+#include "match/device_rows.h"
 #include "match/launches.h"
 
 namespace commlens {
@@ -175,18 +176,6 @@ IntervalSet compute_under(const IntervalSet& compute, const IntervalSet& comm) {
   }
   under.shrink_to_fit();
   return IntervalSet(std::move(under));
-}
-
-// The device of each stream, as a row of the rank's devices.
-std::vector<std::size_t> device_of_stream(const RankTimeline& rank) {
-  std::vector<std::size_t> rows;
-  for (const Stream& stream : rank.recording.streams) {
-    const auto found =
-        std::find_if(rank.devices.begin(), rank.devices.end(),
-                     [&](const DeviceTimeline& d) { return d.device == stream.device; });
-    rows.push_back(static_cast<std::size_t>(found - rank.devices.begin()));
-  }
-  return rows;
 }
 
 void add_launches(const RankTimeline& rank, const std::vector<std::size_t>& device_of,

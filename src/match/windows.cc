@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "match/device_rows.h"
 #include "match/launches.h"
 
 namespace commlens {
@@ -62,6 +63,7 @@ bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
   if (steps.empty() || recording.launches.size() == 0) return false;
+  const std::vector<std::size_t> device_of = device_of_stream(rank);
   std::vector<std::vector<StepStart>> work(rank.devices.size(),
                                            std::vector<StepStart>(steps.size()));
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) {
@@ -69,11 +71,7 @@ bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
     if (!launch) continue;
     const auto step = step_at(steps, recording.launches.start[*launch]);
     if (!step) continue;
-    const std::int64_t number = recording.streams[recording.gpu.stream[i].index()].device;
-    const auto device =
-        std::find_if(rank.devices.begin(), rank.devices.end(),
-                     [number](const DeviceTimeline& d) { return d.device == number; });
-    StepStart& mine = work[static_cast<std::size_t>(device - rank.devices.begin())][*step];
+    StepStart& mine = work[device_of[recording.gpu.stream[i].index()]][*step];
     const Interval activity = recording.gpu.interval(i);
     mine.work = mine.any ? Interval{std::min(mine.work.start, activity.start),
                                     std::max(mine.work.end, activity.end)}
