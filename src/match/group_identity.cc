@@ -82,7 +82,7 @@ class Joiner {
   }
 
   // Carriers of the same members and description: one group, unless a rank holds several.
-  void join_known(std::vector<Carrier> carriers) {
+  void join_known(const std::vector<Carrier>& carriers) {
     std::map<std::size_t, std::vector<Carrier>> by_row;
     for (const Carrier& carrier : carriers) by_row[carrier.row].push_back(carrier);
     std::size_t most = 0;

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -37,6 +38,7 @@ constexpr Ns kEndsOfOne = 20'000;           // on one host, of one operation
 constexpr Ns kClockNoise = 10'000;          // an end before the other's start by less says nothing
 constexpr Ns kTimesClosest = 5;             // lanes of one group are about equally close
 constexpr std::size_t kWitnesses = 4;       // lanes that are compared with each other, too
+constexpr std::size_t kLookedAt = 16;       // ends, before lanes are compared in earnest
 constexpr std::size_t kMostCompared = 512;  // operations of a lane that are compared
 constexpr std::size_t kMostComparisons = 200'000;  // of two lanes
 
@@ -85,11 +87,38 @@ bool may_be_accident(const std::vector<Ns>& distances, std::size_t tries, double
 
 double length_of(Ns from, Ns to) { return static_cast<double>(std::max<Ns>(1, to - from)); }
 
+// A look at a few of b's ends, since most lanes have nothing in common: false where they show it.
+bool may_be_alike(const Lane& a, const Lane& b, Ns from, Ns to) {
+  const std::vector<CommEvent>& theirs = a.member.events;
+  const std::vector<CommEvent>& mine = b.member.events;
+  const std::size_t stride = std::max<std::size_t>(1, mine.size() / kLookedAt);
+  std::size_t looked = 0;
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < mine.size(); i += stride) {
+    const Ns end = mine[i].end;
+    if (end < from || end > to) continue;
+    ++looked;
+    // Starts are in order and ends nearly: those around the position are enough.
+    const auto at = static_cast<std::size_t>(
+        std::partition_point(theirs.begin(), theirs.end(),
+                             [end](const CommEvent& event) { return event.end < end; }) -
+        theirs.begin());
+    for (std::size_t k = at - std::min<std::size_t>(at, 2); k < std::min(theirs.size(), at + 2);
+         ++k) {
+      if (std::abs(theirs[k].end - end) > kFarthestEnds) continue;
+      ++hits;
+      break;
+    }
+  }
+  return 2 * hits >= looked;
+}
+
 // How close nearly all ends of two lanes lie together; nothing where they do not end together.
 std::optional<Ns> likeness(const Lane& a, const Lane& b) {
   const Ns from =
       std::max(a.member.events.front().start, b.member.events.front().start) - kFarthestEnds;
   const Ns to = std::min(a.member.events.back().end, b.member.events.back().end) + kFarthestEnds;
+  if (!may_be_alike(a, b, from, to)) return std::nullopt;
   const std::vector<CommEvent> of_a = common_part(a, from, to);
   const std::vector<CommEvent> of_b = common_part(b, from, to);
   const std::size_t shorter = std::min(of_a.size(), of_b.size());
