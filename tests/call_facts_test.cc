@@ -14,6 +14,8 @@
 #include "match/windows.h"
 #include "notation.h"
 #include "same_recording.h"
+#include "simulate/profile.h"
+#include "simulate/recording.h"
 
 namespace commlens {
 namespace {
@@ -313,6 +315,64 @@ TEST(CallFacts, TheStepIsTheOneOfTheLaunch) {
 
 TEST(CallFacts, WithoutStepsThereIsNone) {
   EXPECT_EQ(classified("all_reduce@20 [250,260)").devices[0].comm[0].step, kUnknown);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Simulated jobs, whose calls are known
+
+// How many communications were looked at, and how many of them point-to-point.
+struct Seen {
+  int all = 0;
+  int pairs = 0;
+};
+
+Seen expect_facts_of(const simulate::SimulatedJob& job, int number,
+                     const simulate::RecordOptions& options) {
+  const simulate::Profile profile(job, number, options);
+  const RankTimeline rank = classified(simulate::record_rank(job, number, options));
+  std::vector<const simulate::GpuEvent*> kept;
+  for (std::size_t i = 0; i < profile.trace().gpu.size(); ++i) {
+    if (profile.kept_activity(i)) kept.push_back(&profile.trace().gpu[i]);
+  }
+  Seen seen;
+  for (std::size_t row = 0; row < rank.devices.at(0).comm.size(); ++row) {
+    const CommOp& op = rank.devices[0].comm[row];
+    const simulate::GpuEvent& event = *kept.at(op.source);
+    const simulate::CommsRecord comms = profile.comms(event.collective, event.member);
+    EXPECT_EQ(op.seq, comms.with_seq ? comms.seq : kUnknown);
+    EXPECT_EQ(op.comms_id, comms.with_seq && options.kernel_seq ? comms.comms_id() : 0);
+    EXPECT_EQ(op.zero_split, op.op == Op::all_to_all && comms.may_have_zero_split());
+    EXPECT_EQ(op.step, event.step < 0 ? kUnknown : job.spec.first_step + event.step);
+    const bool pair = comms.collective.point_to_point;
+    const std::string arrow = op.op == Op::send ? "->" : "<-";
+    EXPECT_EQ(peers(rank, row), !pair ? ""
+                                      : arrow + std::to_string(comms.other_rank()) + ":" +
+                                            std::to_string(op.bytes.value_or(0)));
+    ++seen.all;
+    seen.pairs += pair ? 1 : 0;
+  }
+  return seen;
+}
+
+TEST(CallFacts, AreThoseOfSimulatedJobs) {
+  const simulate::SimulatedJob pipeline =
+      simulate::simulate({.dp = 2, .pp = 3, .layers = 3, .steps = 3, .microbatches = 3});
+  const simulate::SimulatedJob experts =
+      simulate::simulate({.dp = 4, .layers = 2, .steps = 2, .fsdp = true, .moe = true});
+  Seen seen;
+  for (const simulate::RecordOptions& options :
+       {simulate::RecordOptions{}, simulate::RecordOptions{.kernel_seq = true},
+        simulate::RecordOptions{.seq = simulate::SeqKind::none}}) {
+    for (int rank = 0; rank < pipeline.spec.world(); ++rank) {
+      const Seen more = expect_facts_of(pipeline, rank, options);
+      seen.all += more.all;
+      seen.pairs += more.pairs;
+    }
+    for (int rank = 0; rank < experts.spec.world(); ++rank)
+      seen.all += expect_facts_of(experts, rank, options).all;
+  }
+  EXPECT_GT(seen.all, 500);
+  EXPECT_GT(seen.pairs, 200);
 }
 
 // ---------------------------------------------------------------------------------------------
