@@ -327,6 +327,10 @@ class Classifier {
     recording_.gpu.name.clear();
     recording_.gpu.meta.clear();
     recording_.gpu.kind.clear();
+    recording_.launches.thread.clear();
+    recording_.launches.external_id.clear();
+    recording_.calls = Calls();
+    recording_.host_calls = Calls();
   }
 
   void note_doubts() {
