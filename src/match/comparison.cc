@@ -14,12 +14,26 @@ Ns more(Ns late, Ns waiter) { return std::max<Ns>(0, late - waiter); }
 
 }  // namespace
 
+Comparison::Comparison(const Job& job, const Waits& waits)
+    : job_(job), waits_(waits), common_(job) {
+  for (const RankTimeline& rank : job.ranks) stretches_.emplace_back(rank.devices.size());
+}
+
 const StretchIndex& Comparison::stretches(const Part& part) {
-  auto& index = stretches_[{part.rank, part.device}];
+  auto& index = stretches_[part.rank][part.device];
   if (!index)
     index =
         std::make_unique<StretchIndex>(device_of(job_, part), waits_.of[part.rank][part.device]);
   return *index;
+}
+
+const Stretch& Comparison::stretch_of_late(const Part& late, std::uint32_t since) {
+  if (!stretch_ || late_ != late || since_ != since) {
+    stretch_ = stretches(late).between(since, late.op);
+    late_ = late;
+    since_ = since;
+  }
+  return *stretch_;
 }
 
 std::int64_t Comparison::exchanged_bytes(std::uint32_t since, const Part& part) {
@@ -44,7 +58,7 @@ bool Comparison::had_more_bytes(const CommonOps::Found& since, const Part& late,
 std::optional<Excess> Comparison::compare(const Part& late, const Part& waiter) {
   const auto since = common_.before(late, waiter, kTogether);
   if (!since) return std::nullopt;
-  const Stretch its = stretches(late).between(since->a.op, late.op);
+  const Stretch its = stretch_of_late(late, since->a.op);
   const Stretch theirs = stretches(waiter).between(since->b.op, waiter.op);
   Excess excess;
   excess.compute = more(its.compute, theirs.compute);

@@ -1,11 +1,10 @@
 // Why one rank was later than another: what it did more of since both last left an operation.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "match/common_op.h"
@@ -23,13 +22,13 @@ struct Excess {
   bool unequal = false;     // it had more bytes to exchange, and computes on them
   std::uint32_t since = 0;  // row of the late rank's communication that the stretch follows
   Ns sum() const { return compute + host + waiting + transfer + unknown; }
-  std::vector<Ns> weights() const { return {compute, host, waiting, transfer, unknown}; }
+  std::array<Ns, 5> weights() const { return {compute, host, waiting, transfer, unknown}; }
 };
 
 class Comparison {
  public:
   // `waits` must hold every communication's wait, and both must outlive this.
-  Comparison(const Job& job, const Waits& waits) : job_(job), waits_(waits), common_(job) {}
+  Comparison(const Job& job, const Waits& waits);
 
   // Nothing where the two have no earlier operation in common.
   std::optional<Excess> compare(const Part& late, const Part& waiter);
@@ -42,11 +41,16 @@ class Comparison {
   bool had_more_bytes(const CommonOps::Found& since, const Part& late, const Part& waiter);
   std::int64_t exchanged_bytes(std::uint32_t since, const Part& part);
   const StretchIndex& stretches(const Part& part);
+  const Stretch& stretch_of_late(const Part& late, std::uint32_t since);
 
   const Job& job_;
   const Waits& waits_;
   CommonOps common_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::unique_ptr<StretchIndex>> stretches_;
+  std::vector<std::vector<std::unique_ptr<StretchIndex>>> stretches_;  // by rank, device
+  // The last answer: those who waited for one rank in one operation are asked for in a row.
+  Part late_{};
+  std::uint32_t since_ = 0;
+  std::optional<Stretch> stretch_;
 };
 
 }  // namespace commlens

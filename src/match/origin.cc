@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <tuple>
 
 #include "match/comparison.h"
@@ -26,14 +27,19 @@
 namespace commlens {
 namespace {
 
-std::vector<WaitSums> split(const WaitSums& sums, const std::vector<Ns>& weights) {
+// Each of the four sums by itself, so that each adds up.
+void split(const WaitSums& sums, std::span<const Ns> weights, std::span<WaitSums> parts) {
+  std::vector<Ns> shares(weights.size());
+  for (const auto sum :
+       {&WaitSums::total, &WaitSums::exposed, &WaitSums::likely, &WaitSums::certain}) {
+    split_by_weight(sums.*sum, weights, shares);
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i].*sum = shares[i];
+  }
+}
+
+std::vector<WaitSums> split(const WaitSums& sums, std::span<const Ns> weights) {
   std::vector<WaitSums> parts(weights.size());
-  const auto total = split_by_weight(sums.total, weights);
-  const auto exposed = split_by_weight(sums.exposed, weights);
-  const auto likely = split_by_weight(sums.likely, weights);
-  const auto certain = split_by_weight(sums.certain, weights);
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    parts[i] = {total[i], exposed[i], likely[i], certain[i]};
+  split(sums, weights, parts);
   return parts;
 }
 
@@ -110,6 +116,10 @@ void OriginTracer::run() {
       continue;
     }
     const auto& culprits = lateness_.arrivals[lateness_.arrival_of[number]].last;
+    if (culprits.size() == 1) {
+      charge(number, culprits.front(), sums);
+      continue;
+    }
     const auto shares = split(sums, std::vector<Ns>(culprits.size(), 1));
     for (std::size_t i = 0; i < culprits.size(); ++i) charge(number, culprits[i], shares[i]);
   }

@@ -12,6 +12,7 @@
 #include "match/stretch.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "model/shares.h"
@@ -96,7 +97,9 @@ Stretch StretchIndex::between(std::uint32_t from, std::uint32_t to) const {
   });
   const Ns communication = std::max<Ns>(
       0, stretch.length - stretch.compute - stretch.memory - stretch.host - stretch.gaps);
-  const auto split = split_by_weight(communication, {sums.waiting, sums.transfer, sums.unknown});
+  const std::array<Ns, 3> weights{sums.waiting, sums.transfer, sums.unknown};
+  std::array<Ns, 3> split{};
+  split_by_weight(communication, weights, split);
   stretch.waiting = split[0];
   stretch.transfer = split[1];
   stretch.unknown = split[2];
