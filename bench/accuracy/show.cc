@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <utility>
-#include <vector>
+#include <tuple>
 
 #include "answer.h"
 #include "model/rank_list.h"
@@ -31,15 +29,14 @@ std::string fault_text(const simulate::FaultTruth& truth) {
     text += fmt::format(" host {}: {} ns, {} ppb", fault.host, fault.amount_ns, fault.drift_ppb);
   if (fault.count > 0) text += fmt::format(": {} events", fault.count);
   if (truth.cause.empty()) return text + "\n";
-  return text + fmt::format(
-                    " x{:.3f} {} ns in steps {}: {}, {:.3f} ms longer ({:.2f} % of its steps, "
-                    "{:.2f} % exposed), {:.3f} "
-                    "ms of waiting{}\n",
-                    static_cast<double>(fault.factor_ppm) / 1e6, fault.amount_ns,
-                    format_ranks(fault.steps), truth.cause, static_cast<double>(truth.extra) / 1e6,
-                    100 * truth.share_of_step, 100 * truth.exposed_share,
-                    static_cast<double>(truth.added_waits) / 1e6,
-                    truth.hidden_by.empty() ? "" : "; hidden: " + truth.hidden_by);
+  return text +
+         fmt::format(
+             " x{:.3f} {} ns in steps {}: {}, {:.3f} ms longer ({:.2f} % of its steps), {:.3f} "
+             "ms of waiting{}\n",
+             static_cast<double>(fault.factor_ppm) / 1e6, fault.amount_ns,
+             format_ranks(fault.steps), truth.cause, static_cast<double>(truth.extra) / 1e6,
+             100 * truth.share_of_step, static_cast<double>(truth.added_waits) / 1e6,
+             truth.hidden_by.empty() ? "" : "; hidden: " + truth.hidden_by);
 }
 
 std::string place_of(const Straggler& row) {
@@ -47,22 +44,43 @@ std::string place_of(const Straggler& row) {
   return row.link.empty() ? "host " + row.host : "link " + format_ranks(row.link);
 }
 
-// Where waiting came from, over all steps: the largest first.
+// What each rank cost the others in each step, by cause; the costliest first.
 std::string origins_text(const Job& job) {
-  std::map<std::pair<std::uint32_t, Cause>, WaitSums> sums;
-  for (const auto& [origin, waits] : job.waits.origins) sums[{origin.rank, origin.cause}] += waits;
-  std::vector<std::pair<std::pair<std::uint32_t, Cause>, WaitSums>> rows(sums.begin(), sums.end());
-  std::ranges::sort(rows, std::ranges::greater{},
-                    [](const auto& row) { return row.second.exposed; });
-  constexpr std::size_t kMost = 6;
+  std::map<std::tuple<std::uint32_t, Cause, std::int64_t>, WaitSums> sums;
+  for (const auto& [origin, part] : job.waits.origins)
+    sums[{origin.rank, origin.cause, origin.step}] += part;
+  std::vector<std::pair<Ns, std::string>> lines;
+  for (const auto& [key, part] : sums) {
+    const auto& [rank, cause, step] = key;
+    lines.emplace_back(
+        -part.exposed,
+        fmt::format("origin: rank {}, {}, step {}: {:.3f} ms, exposed {:.3f}, likely "
+                    "{:.3f}, certain {:.3f}\n",
+                    job.ranks[rank].rank, cause_name(cause), step,
+                    static_cast<double>(part.total) / 1e6, static_cast<double>(part.exposed) / 1e6,
+                    static_cast<double>(part.likely) / 1e6,
+                    static_cast<double>(part.certain) / 1e6));
+  }
+  std::sort(lines.begin(), lines.end());
+  constexpr std::size_t kMost = 12;
   std::string text;
-  for (std::size_t i = 0; i < rows.size() && i < kMost; ++i) {
-    const auto& [from, waits] = rows[i];
-    text += fmt::format(
-        "from rank {}, {}: {:.3f} ms, exposed {:.3f}, likely {:.3f}, certain {:.3f}\n",
-        job.ranks[from.first].rank, cause_name(from.second), static_cast<double>(waits.total) / 1e6,
-        static_cast<double>(waits.exposed) / 1e6, static_cast<double>(waits.likely) / 1e6,
-        static_cast<double>(waits.certain) / 1e6);
+  for (std::size_t i = 0; i < std::min(kMost, lines.size()); ++i) text += lines[i].second;
+  return text;
+}
+
+// What a rank's own time was in each step.
+std::string steps_text(const Job& job, std::int64_t rank) {
+  std::string text;
+  for (const RankTimeline& row : job.ranks) {
+    if (row.rank != rank) continue;
+    for (const StepFigures& step : row.devices.front().step_figures) {
+      const Breakdown& figures = step.breakdown;
+      text += fmt::format(
+          "rank {}, step {}: {:.3f} ms, compute {:.3f}, idle with nothing queued {:.3f}\n", rank,
+          step.number, static_cast<double>(figures.window.length()) / 1e6,
+          static_cast<double>(figures.compute_only + figures.hidden_comm) / 1e6,
+          static_cast<double>(figures.host_idle) / 1e6);
+    }
   }
   return text;
 }
@@ -84,7 +102,6 @@ std::string answer_text(const Job& job) {
                       static_cast<double>(job.waits.total) / 1e6,
                       static_cast<double>(job.waits.undecidable) / 1e6,
                       static_cast<double>(job.waits.unattributed) / 1e6);
-  text += origins_text(job);
   for (const Straggler& row : job.stragglers.rows)
     text += fmt::format("{}, {}{}, {}, {:.2f} %: {}\n", place_of(row), cause_name(row.cause),
                         row.burst ? " (burst)" : "", confidence_name(row.confidence),
@@ -107,7 +124,13 @@ std::string show(const CaseKey& key) {
                           made.job.ranks[0].clock.offset_ns - own.offset_ns);
   }
   text += fmt::format("waits {} ms\n", static_cast<double>(made.truth.waits.total) / 1e6);
-  return text + "--- answer\n" + answer_text(answer.job);
+  text += "--- answer\n" + answer_text(answer.job) + origins_text(answer.job);
+  for (const simulate::FaultTruth& truth : made.faults) {
+    if (truth.fault.rank < 0) continue;
+    text += steps_text(answer.job, truth.fault.rank);
+    text += steps_text(answer.job, truth.fault.rank == 0 ? 1 : 0);
+  }
+  return text;
 }
 
 }  // namespace commlens::accuracy
