@@ -27,6 +27,7 @@ constexpr double kSlowPace = 1.03;
 constexpr double kMoreBytes = 1.08;
 // Own time beyond the peers' that counts as a sign of the cause, of the step.
 constexpr double kLeastExtra = 0.003;
+constexpr double kPlainExtra = 0.02;
 
 class StragglerFinder {
  public:
@@ -35,7 +36,8 @@ class StragglerFinder {
   Stragglers run();
 
  private:
-  void suspect_ranks(Cause cause);
+  std::optional<std::pair<Cause, Verdict>> verdict_of(std::uint32_t rank, const Rows& peers) const;
+  void suspect_ranks();
   void suspect_hosts(Cause cause);
   void suspect_links();
   Suspicion of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const;
@@ -43,7 +45,10 @@ class StragglerFinder {
   bool shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
              Ns originated) const;
   Ns own_time(std::uint32_t rank, Cause cause, std::size_t step) const;
-  Ns usual(const Rows& rows, Cause cause, std::size_t step) const;
+  WaitSums own_origin(std::uint32_t rank, std::size_t step) const;
+  Ns usual(const Rows& rows, std::size_t step) const;
+  Ns extra(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
+  bool shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   Rows like(std::uint32_t rank) const;
   Straggler row(const Verdict& verdict, Cause cause) const;
   RankEvidence evidence(std::uint32_t rank, Cause cause, const Rows& peers,
@@ -54,7 +59,7 @@ class StragglerFinder {
   StepTable table_;
   Peers peers_;
   std::vector<std::optional<double>> paces_;
-  std::set<std::pair<std::uint32_t, Cause>> named_;  // as part of a host
+  std::set<std::uint32_t> named_;  // as part of a host
   Stragglers found_;
 };
 
@@ -73,12 +78,28 @@ Ns StragglerFinder::own_time(std::uint32_t rank, Cause cause, std::size_t step) 
   return cause == Cause::host ? cell.host : cell.compute;
 }
 
+// What came from a rank's own work and host in a step. By which of them a wait was late is told by
+// the rank's own time over the step, not wait by wait: a launch that comes late while the GPU still
+// computes looks like compute.
+WaitSums StragglerFinder::own_origin(std::uint32_t rank, std::size_t step) const {
+  WaitSums sums;
+  for (const Cause cause : {Cause::compute, Cause::host, Cause::imbalance})
+    sums += table_.at(rank, step).originated[static_cast<std::size_t>(cause)];
+  return sums;
+}
+
 // What comes from the median of these ranks in a step.
-Ns StragglerFinder::usual(const Rows& rows, Cause cause, std::size_t step) const {
+Ns StragglerFinder::usual(const Rows& rows, std::size_t step) const {
   std::vector<Ns> values;
-  for (const std::uint32_t rank : rows)
-    values.push_back(table_.at(rank, step).originated[static_cast<std::size_t>(cause)].exposed);
+  for (const std::uint32_t rank : rows) values.push_back(own_origin(rank, step).exposed);
   return median_of(std::move(values));
+}
+
+Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const Rows& peers,
+                          std::size_t step) const {
+  std::vector<Ns> theirs;
+  for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
+  return own_time(rank, cause, step) - median_of(std::move(theirs));
 }
 
 // Whether the rank's own time has the cause in it. Nobody waits longer for it than it is late, so
@@ -87,25 +108,34 @@ bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, 
                             Ns originated) const {
   const bool comparable = !peers_.of(rank).empty() || cause != Cause::compute;
   if (!comparable) return paces_[rank] && *paces_[rank] >= kSlowPace;
-  std::vector<Ns> theirs;
-  for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
-  const Ns usual = median_of(std::move(theirs));
+  const Ns extra = this->extra(rank, cause, peers, step);
   const Ns own = own_time(rank, cause, step);
   if (cause == Cause::imbalance)
-    return static_cast<double>(own) >= kMoreBytes * static_cast<double>(usual);
+    return static_cast<double>(own) >= kMoreBytes * static_cast<double>(own - extra) && own > 0;
   const auto waiters = static_cast<Ns>(std::max<std::size_t>(1, table_.ranks().size() - 1));
   const Ns window = table_.at(rank, step).window;
-  return own - usual >= originated / waiters / 2 &&
-         static_cast<double>(own - usual) >= kLeastExtra * static_cast<double>(window);
+  return extra >= originated / waiters / 2 &&
+         static_cast<double>(extra) >= kLeastExtra * static_cast<double>(window);
+}
+
+// Experts' work differs from step to step in the healthiest job.
+bool StragglerFinder::shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers,
+                                    std::size_t step) const {
+  const RankStep& cell = table_.at(rank, step);
+  if (cause == Cause::imbalance || (cause == Cause::compute && cell.bytes > 0)) return false;
+  return static_cast<double>(extra(rank, cause, peers, step)) >=
+         kPlainExtra * static_cast<double>(cell.window);
 }
 
 Suspicion StragglerFinder::of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const {
   Suspicion suspicion;
   for (std::size_t step = 0; step < table_.steps().size(); ++step) {
-    const WaitSums& sums = table_.at(rank, step).originated[static_cast<std::size_t>(cause)];
+    const WaitSums sums = own_origin(rank, step);
     suspicion.originated.push_back(sums);
-    suspicion.usual.push_back(usual(peers, cause, step));
-    suspicion.seen.push_back(sums.exposed > 0 && shows(rank, cause, peers, step, sums.exposed));
+    suspicion.usual.push_back(usual(peers, step));
+    const bool seen = sums.exposed > 0 && shows(rank, cause, peers, step, sums.exposed);
+    suspicion.seen.push_back(seen);
+    suspicion.plain.push_back(seen && shows_plainly(rank, cause, peers, step));
   }
   return suspicion;
 }
@@ -146,16 +176,36 @@ RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Ro
   return evidence;
 }
 
-void StragglerFinder::suspect_ranks(Cause cause) {
-  for (const std::uint32_t rank : table_.ranks()) {
-    if (named_.contains({rank, cause})) continue;
-    const Rows peers = like(rank);
+// The cause that its own time shows in most steps; of several, more bytes explain more compute,
+// else the larger extra time counts.
+std::optional<std::pair<Cause, Verdict>> StragglerFinder::verdict_of(std::uint32_t rank,
+                                                                     const Rows& peers) const {
+  std::optional<std::pair<Cause, Verdict>> best;
+  Ns most = 0;
+  for (const Cause cause : {Cause::imbalance, Cause::compute, Cause::host}) {
     const auto verdict = judge(of_rank(rank, cause, peers), table_);
     if (!verdict) continue;
-    Straggler straggler = row(*verdict, cause);
+    Ns extra = 0;
+    for (const std::size_t step : verdict->steps) extra += this->extra(rank, cause, peers, step);
+    const bool better = !best || (best->first != Cause::imbalance && extra > most) ||
+                        verdict->steps.size() > best->second.steps.size();
+    if (!better) continue;
+    best = {cause, *verdict};
+    most = extra;
+  }
+  return best;
+}
+
+void StragglerFinder::suspect_ranks() {
+  for (const std::uint32_t rank : table_.ranks()) {
+    if (named_.contains(rank)) continue;
+    const Rows peers = like(rank);
+    const auto verdict = verdict_of(rank, peers);
+    if (!verdict) continue;
+    Straggler straggler = row(verdict->second, verdict->first);
     straggler.rank = job_.ranks[rank].rank;
-    straggler.evidence =
-        describe(straggler, evidence(rank, cause, peers, *verdict), table_.steps().size());
+    straggler.evidence = describe(straggler, evidence(rank, verdict->first, peers, verdict->second),
+                                  table_.steps().size());
     add(std::move(straggler));
   }
 }
@@ -166,11 +216,14 @@ void StragglerFinder::suspect_hosts(Cause cause) {
   for (const std::uint32_t rank : table_.ranks()) hosts[job_.ranks[rank].host].push_back(rank);
   if (hosts.size() < 2 || hosts.contains("")) return;
   for (const auto& [host, rows] : hosts) {
-    if (rows.size() < 2) continue;
+    const bool some_named = std::any_of(
+        rows.begin(), rows.end(), [this](std::uint32_t rank) { return named_.contains(rank); });
+    if (rows.size() < 2 || some_named) continue;
     Suspicion sum;
     sum.originated.resize(table_.steps().size());
     sum.usual.resize(table_.steps().size(), 0);
     sum.seen.resize(table_.steps().size(), true);
+    sum.plain.resize(table_.steps().size(), false);
     for (const std::uint32_t rank : rows) {
       Rows outside = like(rank);
       std::erase_if(outside, [&](std::uint32_t other) { return job_.ranks[other].host == host; });
@@ -190,7 +243,7 @@ void StragglerFinder::suspect_hosts(Cause cause) {
     Straggler straggler = row(*verdict, cause);
     straggler.host = host;
     straggler.evidence = describe_host(straggler, rows.size(), table_.steps().size());
-    for (const std::uint32_t rank : rows) named_.insert({rank, cause});
+    for (const std::uint32_t rank : rows) named_.insert(rank);
     add(std::move(straggler));
   }
 }
@@ -200,6 +253,7 @@ Suspicion StragglerFinder::of_groups(const std::set<std::int32_t>& groups) const
   suspicion.originated.resize(table_.steps().size());
   suspicion.usual.resize(table_.steps().size(), 0);
   suspicion.seen.resize(table_.steps().size(), true);
+  suspicion.plain.resize(table_.steps().size(), true);
   for (const auto& [origin, sums] : job_.waits.origins) {
     if (origin.cause != Cause::link || !groups.contains(origin.group)) continue;
     const auto step = table_.steps().front() == kUnknown ? std::optional<std::size_t>(0)
@@ -246,10 +300,8 @@ Stragglers StragglerFinder::run() {
   found_.known = true;
   if (table_.steps().front() != kUnknown) found_.steps = table_.steps();
   found_.left_out = table_.left_out();
-  for (const Cause cause : {Cause::compute, Cause::host, Cause::imbalance}) {
-    suspect_hosts(cause);
-    suspect_ranks(cause);
-  }
+  for (const Cause cause : {Cause::imbalance, Cause::compute, Cause::host}) suspect_hosts(cause);
+  suspect_ranks();
   suspect_links();
   std::stable_sort(
       found_.rows.begin(), found_.rows.end(),

@@ -1,7 +1,9 @@
 // Somebody is always last: in a healthy job each rank is charged with a little. So waiting counts
 // only as far as it is more than what comes from ranks of the same kind, only in steps in which the
 // suspect's own time shows the cause, and only from 1 % of the GPU time on in at least half of the
-// steps. Rarer, but large where it happens: a burst.
+// steps. Rarer, but large where it happens: a burst. Waiting that is hidden under compute costs
+// nothing by itself, but it makes what follows late: where the suspect's own time shows the cause
+// plainly, less waiting is enough for a burst.
 #include "match/suspicion.h"
 
 #include <algorithm>
@@ -11,6 +13,7 @@ namespace {
 
 constexpr double kLeastShare = 0.01;
 constexpr double kLeastBurst = 0.02;  // of the GPU time of a step
+constexpr double kLeastPlain = 0.005;
 
 using Level = Ns WaitSums::*;
 
@@ -19,13 +22,22 @@ struct Count {
   Ns beyond = 0;
 };
 
-// Steps in which this much of the waiting, beyond the usual, is at least `share` of the GPU time.
-Count count(const Suspicion& suspicion, const StepTable& table, Level level, double share) {
+// How much of a step's GPU time the waiting has to be for the step to count.
+double share_of_straggler(const Suspicion&, std::size_t) { return kLeastShare; }
+double share_of_burst(const Suspicion& suspicion, std::size_t step) {
+  return suspicion.plain[step] ? kLeastPlain : kLeastBurst;
+}
+using Share = double (*)(const Suspicion& suspicion, std::size_t step);
+
+// Steps in which this much of the waiting, beyond the usual, is enough.
+Count count(const Suspicion& suspicion, const StepTable& table, Level level, Share share) {
   Count count;
   for (std::size_t step = 0; step < table.steps().size(); ++step) {
     const Ns beyond = suspicion.originated[step].*level - suspicion.usual[step];
     if (!suspicion.seen[step] || beyond <= 0) continue;
-    if (static_cast<double>(beyond) < share * static_cast<double>(table.gpu_time(step))) continue;
+    if (static_cast<double>(beyond) <
+        share(suspicion, step) * static_cast<double>(table.gpu_time(step)))
+      continue;
     count.steps.push_back(step);
     count.beyond += beyond;
   }
@@ -47,22 +59,23 @@ std::optional<Verdict> judge(const Suspicion& suspicion, const StepTable& table)
                                                  {&WaitSums::exposed, Confidence::undecidable}};
   bool any = false;
   for (const auto& [level, confidence] : levels) {
-    found = count(suspicion, table, level, kLeastShare);
+    found = count(suspicion, table, level, share_of_straggler);
     if (!recurs(found, table)) continue;
     verdict.confidence = confidence;
     any = true;
     break;
   }
   for (std::size_t i = 0; i < 2 && !any; ++i) {
-    found = count(suspicion, table, levels[i].first, kLeastBurst);
+    found = count(suspicion, table, levels[i].first, share_of_burst);
     if (found.steps.empty() || 2 * found.steps.size() >= table.steps().size()) continue;
     verdict.confidence = levels[i].second;
     verdict.burst = any = true;
   }
   if (!any) return std::nullopt;
   // All steps in which it shows, however surely.
-  verdict.steps =
-      count(suspicion, table, &WaitSums::exposed, verdict.burst ? kLeastBurst : kLeastShare).steps;
+  verdict.steps = count(suspicion, table, &WaitSums::exposed,
+                        verdict.burst ? share_of_burst : share_of_straggler)
+                      .steps;
   for (const WaitSums& sums : suspicion.originated) verdict.originated += sums.exposed;
   verdict.share = static_cast<double>(verdict.originated) / static_cast<double>(table.gpu_time());
   verdict.recurrence =

@@ -15,6 +15,7 @@ struct Suspicion {
   std::vector<WaitSums> originated;  // waiting of others that came from it
   std::vector<Ns> usual;             // as much comes from its like in a healthy job
   std::vector<bool> seen;            // its own time shows the cause in that step
+  std::vector<bool> plain;           // and so plainly that little waiting makes it a burst
 };
 
 struct Verdict {
