@@ -7,6 +7,8 @@
 #include "match/stragglers.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <set>
 
 #include "match/kernel_pace.h"
@@ -41,6 +43,7 @@ class StragglerFinder {
   void suspect_hosts(Cause cause);
   void suspect_links();
   Suspicion of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const;
+  std::optional<Suspicion> of_host(const std::string& host, const Rows& rows, Cause cause) const;
   Suspicion of_groups(const std::set<std::int32_t>& groups) const;
   bool shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
              Ns originated) const;
@@ -210,7 +213,36 @@ void StragglerFinder::suspect_ranks() {
   }
 }
 
-// A host all of whose ranks share the cause, against the ranks of the other hosts.
+// All ranks of a host against ranks with the same work elsewhere: a step counts where each of them
+// shows the cause, to about the same extent.
+std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const Rows& rows,
+                                                  Cause cause) const {
+  const std::size_t steps = table_.steps().size();
+  Suspicion sum{.originated = std::vector<WaitSums>(steps),
+                .usual = std::vector<Ns>(steps, 0),
+                .seen = std::vector<bool>(steps, true),
+                .plain = std::vector<bool>(steps, false)};
+  std::vector<Ns> least(steps, std::numeric_limits<Ns>::max());
+  std::vector<Ns> most(steps, 0);
+  for (const std::uint32_t rank : rows) {
+    Rows outside = like(rank);
+    std::erase_if(outside, [&](std::uint32_t other) { return job_.ranks[other].host == host; });
+    if (outside.empty()) return std::nullopt;
+    const Suspicion one = of_rank(rank, cause, outside);
+    for (std::size_t step = 0; step < steps; ++step) {
+      sum.originated[step] += one.originated[step];
+      sum.usual[step] += one.usual[step];
+      sum.seen[step] = sum.seen[step] && one.seen[step];
+      const Ns extra = this->extra(rank, cause, outside, step);
+      least[step] = std::min(least[step], extra);
+      most[step] = std::max(most[step], extra);
+    }
+  }
+  for (std::size_t step = 0; step < steps; ++step)
+    sum.seen[step] = sum.seen[step] && 2 * least[step] >= most[step];
+  return sum;
+}
+
 void StragglerFinder::suspect_hosts(Cause cause) {
   std::map<std::string, Rows> hosts;
   for (const std::uint32_t rank : table_.ranks()) hosts[job_.ranks[rank].host].push_back(rank);
@@ -219,31 +251,13 @@ void StragglerFinder::suspect_hosts(Cause cause) {
     const bool some_named = std::any_of(
         rows.begin(), rows.end(), [this](std::uint32_t rank) { return named_.contains(rank); });
     if (rows.size() < 2 || some_named) continue;
-    Suspicion sum;
-    sum.originated.resize(table_.steps().size());
-    sum.usual.resize(table_.steps().size(), 0);
-    sum.seen.resize(table_.steps().size(), true);
-    sum.plain.resize(table_.steps().size(), false);
-    for (const std::uint32_t rank : rows) {
-      Rows outside = like(rank);
-      std::erase_if(outside, [&](std::uint32_t other) { return job_.ranks[other].host == host; });
-      if (outside.empty()) {
-        sum.seen.assign(sum.seen.size(), false);
-        break;
-      }
-      const Suspicion one = of_rank(rank, cause, outside);
-      for (std::size_t step = 0; step < one.seen.size(); ++step) {
-        sum.originated[step] += one.originated[step];
-        sum.usual[step] += one.usual[step];
-        sum.seen[step] = sum.seen[step] && one.seen[step];
-      }
-    }
-    const auto verdict = judge(sum, table_);
-    if (!verdict) continue;
+    const auto suspicion = of_host(host, rows, cause);
+    const auto verdict = suspicion ? judge(*suspicion, table_) : std::nullopt;
+    if (!verdict || verdict->burst) continue;
     Straggler straggler = row(*verdict, cause);
     straggler.host = host;
     straggler.evidence = describe_host(straggler, rows.size(), table_.steps().size());
-    for (const std::uint32_t rank : rows) named_.insert(rank);
+    named_.insert(rows.begin(), rows.end());
     add(std::move(straggler));
   }
 }
