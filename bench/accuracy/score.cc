@@ -23,6 +23,13 @@ bool names_culprit(const Straggler& row, const Fault& fault) {
   return row.rank == fault.rank;
 }
 
+// Without metadata there are no bytes: unequal work is then more work, as its compute shows.
+bool right_cause(const Straggler& row, const FaultTruth& truth, const Case& made) {
+  if (cause_name(row.cause) == truth.cause) return true;
+  return truth.fault.kind == FaultKind::unequal && row.cause == Cause::compute &&
+         !made.scenario.record.metadata;
+}
+
 bool has_culprit(const FaultTruth& truth) { return !truth.cause.empty(); }
 
 void score_rows(const Case& made, const Job& answer, RunScore& score) {
@@ -33,7 +40,7 @@ void score_rows(const Case& made, const Job& answer, RunScore& score) {
     for (const FaultTruth& truth : made.faults) {
       if (!has_culprit(truth) || !names_culprit(row, truth.fault)) continue;
       culprit = true;
-      cause = cause || cause_name(row.cause) == truth.cause;
+      cause = cause || right_cause(row, truth, made);
     }
     (cause ? sums.right : culprit ? sums.wrong_cause : sums.wrong_culprit) += 1;
   }
@@ -59,8 +66,7 @@ Excuse excuse_of(const FaultTruth& truth, const Job& answer) {
   if (!truth.hidden_by.empty()) return Excuse::hidden;
   // By definition no straggler: nobody's GPU waits (docs/numbers.md).
   constexpr double kExposed = 0.01;
-  if (truth.fault.kind != FaultKind::slow_link && truth.exposed_share < kExposed)
-    return Excuse::unexposed;
+  if (truth.exposed_share < kExposed) return Excuse::unexposed;
   const Ns per_step = truth.extra / static_cast<Ns>(truth.fault.steps.size());
   return per_step <= clock_uncertainty(answer, truth.fault.rank) ? Excuse::clocks : Excuse::none;
 }
@@ -70,7 +76,7 @@ void score_faults(const Case& made, const Job& answer, RunScore& score) {
     if (!has_culprit(truth)) continue;
     FaultScore fault{.kind = std::string(truth.kind), .excuse = excuse_of(truth, answer)};
     for (const Straggler& row : answer.stragglers.rows) {
-      if (!names_culprit(row, truth.fault) || cause_name(row.cause) != truth.cause) continue;
+      if (!names_culprit(row, truth.fault) || !right_cause(row, truth, made)) continue;
       fault.pointed = true;
       fault.found = fault.found || row.confidence != Confidence::undecidable;
       fault.certain = fault.certain || row.confidence == Confidence::certain;

@@ -15,6 +15,7 @@ void add_times(const Breakdown& figures, RankStep& cell) {
   cell.window += figures.window.length();
   cell.compute += figures.compute_only + figures.hidden_comm;
   cell.host += figures.host_idle + figures.memory_only;
+  cell.events += figures.gpu_events;
 }
 
 }  // namespace
@@ -80,9 +81,11 @@ void StepTable::fill_bytes(const Job& job) {
   for (const std::uint32_t rank : ranks_) {
     for (const DeviceTimeline& device : job.ranks[rank].devices) {
       for (const CommOp& op : device.comm) {
-        if (op.op != Op::all_to_all || !op.bytes) continue;
+        if (op.op != Op::all_to_all) continue;
         const auto at = whole ? std::optional<std::size_t>(0) : position(op.step);
-        if (at) cells_[rank][*at].bytes += *op.bytes;
+        if (!at) continue;
+        ++cells_[rank][*at].exchanges;
+        cells_[rank][*at].bytes += op.bytes.value_or(0);
       }
     }
   }

@@ -18,7 +18,9 @@ struct RankStep {
   Ns window = 0;
   Ns compute = 0;                                  // any compute running
   Ns host = 0;                                     // idle with nothing queued, and copies
+  std::int64_t exchanges = 0;                      // all-to-alls that it launched
   std::int64_t bytes = 0;                          // of its all-to-alls
+  std::int64_t events = 0;                         // GPU activities that start in it
   std::array<WaitSums, kCauseCount> originated{};  // waiting of others that came from it
 };
 

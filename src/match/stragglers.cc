@@ -30,6 +30,9 @@ constexpr double kMoreBytes = 1.08;
 // Own time beyond the peers' that counts as a sign of the cause, of the step.
 constexpr double kLeastExtra = 0.003;
 constexpr double kPlainExtra = 0.02;
+// Ranks whose numbers of events in a step differ by more than one in this many did not record
+// alike.
+constexpr std::int64_t kEventsApart = 50;
 
 class StragglerFinder {
  public:
@@ -50,6 +53,7 @@ class StragglerFinder {
   Ns own_time(std::uint32_t rank, Cause cause, std::size_t step) const;
   WaitSums own_origin(std::uint32_t rank, std::size_t step) const;
   Ns usual(const Rows& rows, std::size_t step) const;
+  Rows comparable(std::uint32_t rank, const Rows& peers, std::size_t step) const;
   Ns extra(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   bool shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   Rows like(std::uint32_t rank) const;
@@ -98,10 +102,24 @@ Ns StragglerFinder::usual(const Rows& rows, std::size_t step) const {
   return median_of(std::move(values));
 }
 
+// Those of its peers whose record of the step is as full: where events were lost, less compute is
+// no sign of speed.
+Rows StragglerFinder::comparable(std::uint32_t rank, const Rows& peers, std::size_t step) const {
+  const std::int64_t own = table_.at(rank, step).events;
+  Rows rows;
+  std::copy_if(peers.begin(), peers.end(), std::back_inserter(rows), [&](std::uint32_t peer) {
+    const std::int64_t theirs = table_.at(peer, step).events;
+    return std::abs(own - theirs) * kEventsApart <= std::max(own, theirs);
+  });
+  return rows;
+}
+
 Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const Rows& peers,
                           std::size_t step) const {
   std::vector<Ns> theirs;
-  for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
+  for (const std::uint32_t peer : comparable(rank, peers, step))
+    theirs.push_back(own_time(peer, cause, step));
+  if (theirs.empty()) return 0;
   return own_time(rank, cause, step) - median_of(std::move(theirs));
 }
 
@@ -109,8 +127,9 @@ Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const Rows& peers,
 // its extra time is at least its share of what it caused.
 bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
                             Ns originated) const {
-  const bool comparable = !peers_.of(rank).empty() || cause != Cause::compute;
-  if (!comparable) return paces_[rank] && *paces_[rank] >= kSlowPace;
+  const bool alike = !comparable(rank, peers, step).empty();
+  if (cause == Cause::compute && (peers_.of(rank).empty() || !alike))
+    return paces_[rank] && *paces_[rank] >= kSlowPace;
   const Ns extra = this->extra(rank, cause, peers, step);
   const Ns own = own_time(rank, cause, step);
   if (cause == Cause::imbalance)
@@ -125,7 +144,7 @@ bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, 
 bool StragglerFinder::shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers,
                                     std::size_t step) const {
   const RankStep& cell = table_.at(rank, step);
-  if (cause == Cause::imbalance || (cause == Cause::compute && cell.bytes > 0)) return false;
+  if (cause == Cause::imbalance || (cause == Cause::compute && cell.exchanges > 0)) return false;
   return static_cast<double>(extra(rank, cause, peers, step)) >=
          kPlainExtra * static_cast<double>(cell.window);
 }
@@ -169,9 +188,7 @@ RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Ro
                         .peers = peers_.group_of(rank)};
   for (const std::size_t step : verdict.steps) {
     evidence.own += own_time(rank, cause, step);
-    std::vector<Ns> theirs;
-    for (const std::uint32_t peer : peers) theirs.push_back(own_time(peer, cause, step));
-    evidence.usual += median_of(std::move(theirs));
+    evidence.usual += own_time(rank, cause, step) - extra(rank, cause, peers, step);
   }
   const auto steps = static_cast<Ns>(std::max<std::size_t>(1, verdict.steps.size()));
   evidence.own /= steps;
