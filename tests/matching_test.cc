@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "ingest/load.h"
@@ -795,6 +797,56 @@ TEST(MatchingOfLoops, OrderOfRanksDoesNotMatter) {
   std::swap(job.ranks[0], job.ranks[2]);
   EXPECT_EQ(described(job, match_collectives(job)), before);
   EXPECT_FALSE(before.empty());
+}
+
+// Anything that a file can hold: it ends, and accounts for everything.
+TEST(MatchingOfOddJobs, NothingIsLostAndNothingOverflows) {
+  std::mt19937 random(3);
+  const auto upto = [&random](std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+  };
+  constexpr Ns kFar = std::numeric_limits<Ns>::max();
+  for (int round = 0; round < 400; ++round) {
+    std::vector<Rank> ranks;
+    const std::int64_t scale =
+        std::vector<std::int64_t>{3, 1'000, 1'000'000, kFar / 2}[static_cast<std::size_t>(upto(3))];
+    const std::int64_t count = upto(5);
+    for (std::int64_t r = 0; r <= count; ++r) {
+      Rank rank{.rank = upto(4), .host = upto(1) == 0 ? "a" : "", .groups = {}, .comm = {}};
+      rank.run = static_cast<int>(upto(5) == 0);
+      rank.clock_known = upto(3) != 0;
+      for (int g = 0; g < 3; ++g) {
+        GroupIdentity one =
+            group({0, 1, 2}, upto(1) == 0 ? "a" : "undefined", std::to_string(upto(2)));
+        if (upto(2) == 0) one.ranks.clear();
+        rank.groups.push_back(one);
+      }
+      for (std::int64_t i = upto(60); i > 0; --i) {
+        Comm comm{.op = static_cast<Op>(upto(kOpCount - 1)), .bytes = upto(2) - 1};
+        comm.start = upto(scale) - scale / 2;
+        comm.end = upto(4) == 0 ? kFar : std::max(comm.start, upto(scale) - scale / 2);
+        comm.seq = upto(1) == 0 ? upto(30) : kUnknown;
+        comm.step = upto(1) == 0 ? upto(3) : kUnknown;
+        comm.comms_id = upto(2) == 0 ? static_cast<std::uint64_t>(upto(9)) : 0;
+        comm.group = static_cast<std::int32_t>(upto(3) - 1);
+        comm.stream = upto(2);
+        comm.name_may_lie = upto(3) == 0;
+        for (std::int64_t p = upto(2); p > 0; --p)
+          comm.peers.push_back(
+              {static_cast<std::int32_t>(upto(6) - 1), upto(1) == 0, std::nullopt});
+        rank.comm.push_back(comm);
+      }
+      ranks.push_back(rank);
+    }
+    std::stable_sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) {
+      return std::tie(a.rank, a.run) < std::tie(b.rank, b.run);
+    });
+    // One recording of each rank is its first.
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+      ranks[i].run = i > 0 && ranks[i].rank == ranks[i - 1].rank ? ranks[i - 1].run + 1 : 0;
+    const Job job = made::job(ranks, upto(8));
+    expect_all_accounted(job, match_collectives(job));
+  }
 }
 
 // Real jobs, where they are at hand.

@@ -8,6 +8,8 @@ namespace {
 
 // Fewer differences than this say nothing of a drift.
 constexpr std::size_t kEnoughForDrift = 12;
+// Distances of hostile times stay so far inside 64 bits (a year) that small multiples do too.
+constexpr Ns kFarthest = Ns{1} << 55;
 
 // From the medians of the first and the last third.
 double slope_of(const std::vector<EndDifference>& differences) {
@@ -50,7 +52,8 @@ Ns EndLine::from_reference(Ns reference) const {
 }
 
 Ns distance(const EndLine& line, const EndDifference& of) {
-  return std::abs(of.difference - line.offset - grown(line.slope, of.own - line.at));
+  return std::min(std::abs(of.difference - line.offset - grown(line.slope, of.own - line.at)),
+                  kFarthest);
 }
 
 EndFit fit_line(const std::vector<EndDifference>& differences) {

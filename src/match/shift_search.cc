@@ -195,11 +195,12 @@ class ShiftSearch {
   // below the tolerance.
   void extend(Tried& tried) const {
     const Ns tolerance = first_tolerance(own_);
-    const Ns whole = own_.at(own_.size() - 1).end - own_.at(0).end;
-    for (Ns reach = static_cast<Ns>(static_cast<double>(tolerance) / kMostDrift / 4); reach < whole;
+    const auto whole = static_cast<double>(own_.at(own_.size() - 1).end - own_.at(0).end);
+    for (double reach = static_cast<double>(tolerance) / kMostDrift / 4; reach < whole;
          reach *= 4) {
       const Ns at = tried.candidate.line.at;
-      refine(tried, tolerance, own_.between(at - reach, at + reach));
+      const auto span = static_cast<Ns>(reach);
+      refine(tried, tolerance, own_.between(at - span, at + span));
       if (tried.pairs.empty()) return;
     }
     refine(tried, tolerance, {0, own_.size()});
