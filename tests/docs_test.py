@@ -93,6 +93,7 @@ def analysis(program, folder, *options):
 def check_json(program, folder, odd):
     all_keys = "op,group,size,dtype,stream,step,rank,device,host,evidence"
     printed = set(printed_keys(analysis(program, folder, "--by", all_keys))) | set(printed_keys(odd))
+    printed |= set(printed_keys(slow_analysis(program, folder)))
     # A table is written as a key of `by`, whatever its name.
     printed = {key for key in printed if not re.match(r"by\.(?!NAME)[\w,]+$", key) or key.count(",") == 0}
     documented = set(documented_keys(read(DOCS / "json.md")))
@@ -100,6 +101,12 @@ def check_json(program, folder, odd):
         faults.append(f"docs/json.md: does not mention the key {key}")
     for key in sorted(documented - printed):
         faults.append(f"docs/json.md: mentions the key {key}, which is not printed")
+
+
+def slow_analysis(program, folder):
+    """Of a job with a slow rank: a straggler, and the trails of a rank that waits for it."""
+    program.output("simulate", "--dp", "2", "--tp", "2", "--slow", "1:1.5", "--quiet", "-o", "slow", cwd=folder)
+    return json.loads(program.output("analyze", "slow/", "--explain", "0", "--format", "json", cwd=folder))
 
 
 def odd_analysis(program, folder):

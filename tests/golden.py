@@ -136,17 +136,25 @@ def disagreements(result):
     used = [i for i in result["inputs"] if i["format"] is not None and i["events"]]
     if len({i["rank"] for i in used}) != len(used):
         return ["two recordings of one rank: the second method reads files one by one"]
-    lines, found = [], []
+    lines, recordings = [], []
     for given in used:
         ours = slow.analyse(given["path"])
-        found += ours["events"]
+        recordings.append(ours["events"])
         rows = rows_of(result, "ranks", rank=given["rank"])
         lines += compare.compare({**ours, "rank": None, "ops": []}, {"ranks": rows, "ops": []})
         steps = {(s["device"], s["step"]): s for s in ours["steps"]}
         if steps:                       # by launches: the second method knows no other windows of steps
             theirs = {(s["device"], s["step"]): s for s in rows_of(result, "steps", rank=given["rank"])}
             lines += compare.compare_rows("step", STEP_FIGURES, steps, theirs)
-    ops = [slow.op_row(op, [e for e in found if e["op"] == op]) for op in sorted({e["op"] for e in found})]
+    found = [event for events in recordings for event in events]
+    net = {row["op"] for row in result["ops"] or [] if row["bandwidth_kind"] == "net"}
+    if net:
+        slow.wait_for_last(recordings)
+    ops = []
+    for op in sorted({e["op"] for e in found}):
+        rows = [e for e in found if e["op"] == op]
+        time_of = (lambda r: r["busy_ns"] - r["wait_ns"]) if op in net else (lambda r: r["busy_ns"])
+        ops.append(slow.op_row(op, rows, time_of))
     if any(r.get("basis") == "gpu" for r in result["ranks"]):
         lines += compare.compare({"rank": None, "ranks": [], "ops": ops}, {"ranks": [], "ops": result["ops"]})
     return lines

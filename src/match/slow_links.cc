@@ -27,6 +27,15 @@ Ns transfer_of(const Job& job, const MatchedOp& op) {
   return least;
 }
 
+// Links between hosts are slower than those inside: without hosts there is no telling which are
+// alike.
+bool hosts_known(const Job& job, const MatchedOp& op) {
+  for (std::uint32_t i = 0; i < op.count; ++i) {
+    if (job.ranks[job.matching.parts[op.first + i].rank].host.empty()) return false;
+  }
+  return true;
+}
+
 Kind kind_of(const Job& job, const MatchedOp& op) {
   std::int64_t bytes = -1;
   std::set<std::string_view> hosts;
@@ -46,7 +55,7 @@ std::vector<LinkGroup> link_groups(const Job& job) {
   std::map<Kind, std::map<Ranks, std::vector<Ns>>> transfers;
   std::map<Ranks, LinkGroup> links;
   for (const MatchedOp& op : matching.ops) {
-    if (!op.whole || !op.agreed) continue;
+    if (!op.whole || !op.agreed || !hosts_known(job, op)) continue;
     Ranks ranks = matching.groups[static_cast<std::size_t>(op.group)].ranks;
     std::sort(ranks.begin(), ranks.end());
     LinkGroup& link = links[ranks];

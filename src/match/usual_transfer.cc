@@ -1,6 +1,9 @@
 #include "match/usual_transfer.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
+#include <string_view>
 
 namespace commlens {
 namespace {
@@ -36,15 +39,19 @@ UsualTransfer::UsualTransfer(const Job& job, const Waits& waits)
 
 UsualTransfer::Kind UsualTransfer::kind_of(const MatchedOp& op) const {
   std::int64_t bytes = 0;
-  for (std::uint32_t i = 0; i < op.count; ++i)
-    bytes = std::max(bytes, comm_of(job_, job_.matching.parts[op.first + i]).bytes.value_or(-1));
+  std::set<std::string_view> hosts;
+  for (std::uint32_t i = 0; i < op.count; ++i) {
+    const Part& part = job_.matching.parts[op.first + i];
+    bytes = std::max(bytes, comm_of(job_, part).bytes.value_or(-1));
+    hosts.insert(job_.ranks[part.rank].host);
+  }
   // All-to-all of varying sizes: of about the same size.
   if (op.op == Op::all_to_all) {
     std::int64_t rounded = 1;
     while (rounded < bytes) rounded *= 2;
     bytes = rounded;
   }
-  return {op.op, bytes, op.count};
+  return {op.op, bytes, op.count, hosts.size()};
 }
 
 Ns UsualTransfer::beyond(const Part& part, Ns transfer) const {

@@ -16,7 +16,7 @@ class UsualTransfer {
   UsualTransfer(const Job& job, const Waits& waits);
 
   // How much of `transfer`, a part of a communication's transfer, is more than is usual for its
-  // kind (operation, size, number of ranks).
+  // kind (operation, size, number of ranks and of hosts).
   Ns beyond(const Part& part, Ns transfer) const;
   // Whether this rank had more bytes to move than the others in the same operation.
   bool more_bytes(const Part& part) const;
@@ -24,7 +24,7 @@ class UsualTransfer {
   std::int32_t group_of(const Part& part) const;
 
  private:
-  using Kind = std::tuple<Op, std::int64_t, std::uint32_t>;
+  using Kind = std::tuple<Op, std::int64_t, std::uint32_t, std::size_t>;
   Kind kind_of(const MatchedOp& op) const;
 
   const Job& job_;

@@ -51,7 +51,9 @@ bool has_peer(const SimulatedJob& job, const std::set<Pair>& pairs, Pair link) {
       pairs, [&](Pair pair) { return pair != link && crosses(pair) == crosses(link); });
 }
 
-std::string link_hidden_by(const SimulatedJob& job, const Fault& fault) {
+std::string link_hidden_by(const Scenario& scenario, const SimulatedJob& job, const Fault& fault) {
+  if (!scenario.record.hosts)
+    return "links between hosts are slower than those inside, and the hosts are not known";
   const Pair link = std::minmax({fault.rank, fault.peer});
   const std::set<Pair> pairs = lone_pairs(job);
   if (!pairs.contains(link)) return "the link is only used inside groups of more than two";
@@ -70,7 +72,7 @@ std::string hidden_by(const Scenario& scenario, const SimulatedJob& job, const F
     return "a member of each of its operations has no trace, and may have come later still";
   if (clocks_and_groups_unknown(scenario, job))
     return "without group data, operations of ranks on different clocks cannot be matched";
-  return fault.kind == FaultKind::slow_link ? link_hidden_by(job, fault) : "";
+  return fault.kind == FaultKind::slow_link ? link_hidden_by(scenario, job, fault) : "";
 }
 
 }  // namespace commlens::simulate

@@ -66,8 +66,6 @@ def compare(ours, theirs):
     host_only = bool(theirs.get("ranks")) and all(r.get("basis") == "host" for r in theirs["ranks"])
     their_ops, repeated = table([] if host_only else theirs.get("ops"), "op")
     lines += repeated + compare_rows("op", OP_FIGURES, table(ours["ops"], "op")[0], their_ops)
-    lines += [f"op {op}: bandwidth_kind {row.get('bandwidth_kind')} for a single rank, not apparent"
-              for op, row in their_ops.items() if row.get("bandwidth_kind") not in ("apparent", None)]
     return lines
 
 
@@ -77,7 +75,9 @@ def run(binary, path):
     if done.returncode != 0:
         return None, [f"exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()[:300]}"]
     try:
-        return json.loads(done.stdout), []
+        result = json.loads(done.stdout)
+        return result, [f"op {row['op']}: bandwidth_kind {row['bandwidth_kind']} for a single rank, not apparent"
+                        for row in result.get("ops") or [] if row.get("bandwidth_kind") not in ("apparent", None)]
     except ValueError as e:
         return None, [f"no valid JSON: {e}"]
 
@@ -97,7 +97,7 @@ def main(arguments):
         theirs, lines = run(binary, path)
         if theirs is not None:
             try:
-                lines = compare(slow.analyse(path), theirs)
+                lines += compare(slow.analyse(path), theirs)
             except slow.Unusable as e:
                 lines = [f"the slow method cannot read it: {e}"]
         bad += bool(lines)

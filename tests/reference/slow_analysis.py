@@ -487,7 +487,8 @@ def nearest_rank(sorted_values, percent):
     return sorted_values[max(1, -(-percent * len(sorted_values) // 100)) - 1]
 
 
-def op_row(op, rows):
+def op_row(op, rows, time_of=lambda row: row["busy_ns"]):
+    """`time_of` is the time that a bandwidth divides by: the whole, or the transfer alone."""
     busy = sorted(r["busy_ns"] for r in rows)
     sized = [r for r in rows if r["bytes"] is not None]
     # CHOICE: an event whose group's size is unknown has no bus bandwidth and is left out of that quotient's both sides.
@@ -503,9 +504,21 @@ def op_row(op, rows):
             "mean_ns": (2 * sum(busy) + len(busy)) // (2 * len(busy)),
             "p50_ns": nearest_rank(busy, 50), "p95_ns": nearest_rank(busy, 95), "p99_ns": nearest_rank(busy, 99),
             "max_ns": busy[-1],
-            "algbw_gbs": rate(sum(r["bytes"] for r in sized), sum(r["busy_ns"] for r in sized)) if sized else None,
-            "busbw_gbs": rate(sum(r["bytes"] * f for r, f in factored), sum(r["busy_ns"] for r, _ in factored))
+            "algbw_gbs": rate(sum(r["bytes"] for r in sized), sum(time_of(r) for r in sized)) if sized else None,
+            "busbw_gbs": rate(sum(r["bytes"] * f for r, f in factored), sum(time_of(r) for r, _ in factored))
             if factored else None}
+
+
+def wait_for_last(recordings):
+    """Adds "wait_ns" to each row: the n-th operation of its kind in each of the lists is one, all on one clock, and
+    everybody needs everybody. Only for jobs in which that is so."""
+    for op in {r["op"] for rows in recordings for r in rows}:
+        lists = [sorted((r for r in rows if r["op"] == op), key=lambda r: r["start_ns"]) for rows in recordings]
+        assert len({len(rows) for rows in lists}) == 1, op
+        for together in zip(*lists):
+            last = max(r["start_ns"] for r in together)
+            for r in together:
+                r["wait_ns"] = min(last - r["start_ns"], r["busy_ns"])
 
 
 def step_windows(events, gpu, host):
