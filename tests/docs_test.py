@@ -93,7 +93,7 @@ def analysis(program, folder, *options):
 def check_json(program, folder, odd):
     all_keys = "op,group,size,dtype,stream,step,rank,device,host,evidence"
     printed = set(printed_keys(analysis(program, folder, "--by", all_keys))) | set(printed_keys(odd))
-    printed |= set(printed_keys(slow_analysis(program, folder)))
+    printed |= set(printed_keys(slow_analysis(program, folder))) | set(printed_keys(open_analysis(program, folder)))
     # A table is written as a key of `by`, whatever its name.
     printed = {key for key in printed if not re.match(r"by\.(?!NAME)[\w,]+$", key) or key.count(",") == 0}
     documented = set(documented_keys(read(DOCS / "json.md")))
@@ -107,6 +107,12 @@ def slow_analysis(program, folder):
     """Of a job with a slow rank: a straggler, and the trails of a rank that waits for it."""
     program.output("simulate", "--dp", "2", "--tp", "2", "--slow", "1:1.5", "--quiet", "-o", "slow", cwd=folder)
     return json.loads(program.output("analyze", "slow/", "--explain", "0", "--format", "json", cwd=folder))
+
+
+def open_analysis(program, folder):
+    """Of a job with a missing rank: who made the others wait stays open."""
+    program.output("simulate", "--dp", "4", "--slow", "1:1.5", "--missing", "3", "--quiet", "-o", "open", cwd=folder)
+    return json.loads(program.output("analyze", "open/", "--format", "json", cwd=folder))
 
 
 def odd_analysis(program, folder):

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "match/stragglers.h"
 #include "small_job.h"
 
 namespace commlens {
@@ -240,6 +241,65 @@ TEST(Waits, AClockThatIsAheadIsPutBack) {
   done.clocks.lines[1].offset = -1000;
   done.clocks.lines[1].assumed = -1000;
   EXPECT_EQ(find_waits(done).total, 10);
+}
+
+// --- Stragglers ---
+
+// Four ranks that compute and meet eight times; rank 2 computes `extra` longer each time.
+Job meeting_job(Ns extra) {
+  SmallJob job(4);
+  Ns at = 0;
+  for (int i = 0; i < 8; ++i) {
+    for (std::size_t rank = 0; rank < 4; ++rank)
+      job.compute(rank, at, at + 400 + (rank == 2 ? extra : 0));
+    const Ns late = at + 400 + extra;
+    job.together(
+        Op::all_reduce, {0, 1, 2, 3},
+        {{at + 400, late + 20}, {at + 400, late + 20}, {late, late + 20}, {at + 400, late + 20}});
+    at = late + 20;
+  }
+  Job done = job.done();
+  done.waits = find_waits(done);
+  return done;
+}
+
+TEST(Stragglers, TheRankWhoseComputeIsLongerIsNamed) {
+  const Stragglers found = find_stragglers(meeting_job(80));
+  ASSERT_TRUE(found.known);
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_EQ(found.rows[0].rank, 2);
+  EXPECT_EQ(found.rows[0].cause, Cause::compute);
+  EXPECT_EQ(found.rows[0].confidence, Confidence::certain);
+  // Seven of the eight: before the first there is nothing to compare with.
+  EXPECT_EQ(found.rows[0].originated, 3 * 7 * 80);
+}
+
+TEST(Stragglers, NobodyInAHealthyJob) {
+  const Stragglers found = find_stragglers(meeting_job(0));
+  EXPECT_TRUE(found.known);
+  EXPECT_TRUE(found.rows.empty());
+  EXPECT_TRUE(found.remarks.empty());
+}
+
+TEST(Stragglers, WithoutClocksNobodyIsNamedAndThatIsSaid) {
+  Job job = meeting_job(80);
+  job.clocks.domain = {0, 1, 2, 3};
+  job.clocks.domains = 4;
+  for (std::size_t row = 1; row < 4; ++row) job.clocks.lines[row].offset.reset();
+  job.waits = find_waits(job);
+  const Stragglers found = find_stragglers(job);
+  for (const Straggler& row : found.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
+}
+
+TEST(Stragglers, AMissingMemberLeavesItOpen) {
+  Job job = meeting_job(80);
+  for (MatchedOp& op : job.matching.ops) op.whole = false;
+  job.matching.partial = static_cast<std::int64_t>(job.matching.ops.size());
+  job.waits = find_waits(job);
+  const Stragglers found = find_stragglers(job);
+  EXPECT_FALSE(found.known);  // not the same as nobody
+  EXPECT_TRUE(found.rows.empty());
+  EXPECT_EQ(found.remarks.size(), 1U);
 }
 
 // Random jobs of overlapping groups, with compute of any length between: the sums hold.

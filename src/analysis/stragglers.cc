@@ -47,6 +47,17 @@ Table stragglers_table(const Stragglers& stragglers) {
   return table;
 }
 
+// What was seen and cannot be pinned on anyone.
+Table open_table(const Stragglers& stragglers) {
+  Table table{.name = "open_questions",
+              .section = {},
+              .title = {},
+              .columns = {{"text", Unit::none, ""}},
+              .rows = {}};
+  for (const std::string& remark : stragglers.remarks) table.rows.push_back({remark});
+  return table;
+}
+
 std::string nobody(const Stragglers& stragglers) {
   std::string line =
       "No straggler: no rank, link or host makes the others wait for 1 % of the GPU time";
@@ -65,9 +76,16 @@ Result run(const Job& job, const AnalysisOptions&) {
     }
     result.lines.push_back(straggler.evidence + ".");
   }
-  if (stragglers.known && stragglers.rows.empty()) result.lines.push_back(nobody(stragglers));
+  if (stragglers.known && stragglers.rows.empty() && stragglers.remarks.empty())
+    result.lines.push_back(nobody(stragglers));
+  if (!job.waits.known && has_several_ranks(job))
+    result.lines.push_back(
+        "Who made whom wait is not known: the operations of these ranks could not be matched, or "
+        "their "
+        "clocks not related.");
   for (const std::string& remark : stragglers.remarks) result.lines.push_back(remark + ".");
   result.tables.push_back(stragglers_table(stragglers));
+  result.tables.push_back(open_table(stragglers));
   return result;
 }
 

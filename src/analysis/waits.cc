@@ -1,5 +1,6 @@
 // How long ranks waited, for whom, and where that came from (docs/waiting.md).
 #include <algorithm>
+#include <cstdio>
 
 #include "analysis/analysis.h"
 
@@ -21,6 +22,20 @@ Table sums_table(const Waits& waits) {
           .rows = {{waits.total, waits.undecidable, waits.unattributed}}};
 }
 
+std::string percent(Ns part, Ns whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.0f %%",
+                whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+  return text;
+}
+
+// What the tables below do not say of themselves.
+std::string sums_sentence(const Waits& waits) {
+  return "Of all waiting, " + percent(waits.undecidable, waits.total) +
+         " could have another order of ranks within the clocks' bounds, and " +
+         percent(waits.unattributed, waits.total) + " cannot be followed to an origin.";
+}
+
 Table rank_table(const Job& job) {
   Table table{.name = "by_rank",
               .section = "waits",
@@ -37,6 +52,10 @@ Table rank_table(const Job& job) {
     table.rows.push_back(
         {rank_of(job, row), waits.waited, waits.exposed_waited, waits.caused, waits.originated});
   }
+  // Text shows the first rows: those that matter.
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<std::int64_t>(a[4]) > std::get<std::int64_t>(b[4]);
+  });
   return table;
 }
 
@@ -103,12 +122,17 @@ Table matrix_table(const Job& job) {
               .title = {},
               .columns = {},
               .rows = {},
-              .text_only = true};
+              .text_only = true,
+              .one_scale = true};
   if (fold.names.size() > kWidestMatrix || fold.names.size() < 2 || job.waits.total == 0)
     return table;
   std::vector<std::vector<Ns>> sums(fold.names.size(), std::vector<Ns>(fold.names.size(), 0));
   for (const auto& [who, time] : job.waits.blame)
     sums[fold.of[who.first]][fold.of[who.second]] += time;
+  std::size_t width = 0;
+  for (const std::string& name : fold.names) width += name.size() + 9;
+  constexpr std::size_t kScreen = 100;
+  if (width > kScreen) return table;
   table.title = "Who waited (down) for whom (across)";
   table.text_rows = kWidestMatrix;
   table.columns.push_back({"waiter", Unit::none, std::string(fold.what)});
@@ -129,6 +153,7 @@ Result run(const Job& job, const AnalysisOptions&) {
         {.name = "waits", .section = {}, .title = {}, .columns = {}, .rows = {}, .known = false});
     return result;
   }
+  if (job.waits.total > 0) result.lines.push_back(sums_sentence(job.waits));
   result.tables.push_back(sums_table(job.waits));
   result.tables.push_back(rank_table(job));
   result.tables.push_back(blame_table(job));

@@ -16,7 +16,14 @@ Ns more(Ns late, Ns waiter) { return std::max<Ns>(0, late - waiter); }
 
 Comparison::Comparison(const Job& job, const Waits& waits)
     : job_(job), waits_(waits), common_(job) {
-  for (const RankTimeline& rank : job.ranks) stretches_.emplace_back(rank.devices.size());
+  for (const RankTimeline& rank : job.ranks) {
+    stretches_.emplace_back(rank.devices.size());
+    exchanges_.emplace_back();
+    for (const DeviceTimeline& device : rank.devices)
+      exchanges_.back().push_back(
+          std::any_of(device.comm.begin(), device.comm.end(),
+                      [](const CommOp& op) { return op.op == Op::all_to_all; }));
+  }
 }
 
 const StretchIndex& Comparison::stretches(const Part& part) {
@@ -50,6 +57,7 @@ std::int64_t Comparison::exchanged_bytes(std::uint32_t since, const Part& part) 
 
 bool Comparison::had_more_bytes(const CommonOps::Found& since, const Part& late,
                                 const Part& waiter) {
+  if (exchanges_[late.rank][late.device] == 0) return false;
   const auto its = static_cast<double>(exchanged_bytes(since.a.op, late));
   const auto usual = static_cast<double>(exchanged_bytes(since.b.op, waiter));
   return usual > 0 && its > kMoreBytes * usual;

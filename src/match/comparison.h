@@ -47,6 +47,7 @@ class Comparison {
   const Waits& waits_;
   CommonOps common_;
   std::vector<std::vector<std::unique_ptr<StretchIndex>>> stretches_;  // by rank, device
+  std::vector<std::vector<char>> exchanges_;  // by rank, device: whether it has any all-to-all
   // The last answer: those who waited for one rank in one operation are asked for in a row.
   Part late_{};
   std::uint32_t since_ = 0;

@@ -16,6 +16,9 @@
 #include "match/origin.h"
 
 #include <algorithm>
+#include <array>
+#include <compare>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <tuple>
@@ -27,19 +30,30 @@
 namespace commlens {
 namespace {
 
-// Each of the four sums by itself, so that each adds up.
-void split(const WaitSums& sums, std::span<const Ns> weights, std::span<WaitSums> parts) {
-  std::vector<Ns> shares(weights.size());
+// Each of the four sums by itself, so that each adds up. Mostly they are equal.
+void split(const WaitSums& sums, std::span<const Ns> weights, std::span<Ns> shares,
+           std::span<WaitSums> parts) {
+  Ns done = -1;
   for (const auto sum :
        {&WaitSums::total, &WaitSums::exposed, &WaitSums::likely, &WaitSums::certain}) {
-    split_by_weight(sums.*sum, weights, shares);
+    if (sums.*sum != done) split_by_weight(sums.*sum, weights, shares);
+    done = sums.*sum;
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i].*sum = shares[i];
   }
 }
 
-std::vector<WaitSums> split(const WaitSums& sums, std::span<const Ns> weights) {
+std::vector<WaitSums> split(const WaitSums& sums, const std::vector<Ns>& weights) {
   std::vector<WaitSums> parts(weights.size());
-  split(sums, weights, parts);
+  std::vector<Ns> shares(weights.size());
+  split(sums, weights, shares, parts);
+  return parts;
+}
+
+template <std::size_t kCount>
+std::array<WaitSums, kCount> split(const WaitSums& sums, const std::array<Ns, kCount>& weights) {
+  std::array<WaitSums, kCount> parts{};
+  std::array<Ns, kCount> shares{};
+  split(sums, weights, shares, parts);
   return parts;
 }
 
@@ -79,19 +93,23 @@ class OriginTracer {
 
 // From the last arrival to the first.
 std::vector<std::uint32_t> OriginTracer::order_waits() {
-  std::vector<std::uint32_t> order;
+  struct Placed {
+    Ns at, entry;
+    std::uint32_t number;
+    auto operator<=>(const Placed&) const = default;
+  };
+  std::vector<Placed> waits;
   for (std::uint32_t number = 0; number < numbers_.size(); ++number) {
-    if (wait(numbers_.part(number)).wait > 0) order.push_back(number);
+    if (wait(numbers_.part(number)).wait == 0) continue;
+    waits.push_back(
+        {lateness_.arrivals[lateness_.arrival_of[number]].at, lateness_.entries[number], number});
   }
-  std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
-    const auto key = [this](std::uint32_t number) {
-      return std::tuple(lateness_.arrivals[lateness_.arrival_of[number]].at,
-                        lateness_.entries[number], number);
-    };
-    return key(a) > key(b);
-  });
-  std::uint32_t place = 0;
-  for (const std::uint32_t number : order) place_[number] = ++place;
+  std::sort(waits.begin(), waits.end(), std::greater<>());
+  std::vector<std::uint32_t> order;
+  for (const Placed& placed : waits) {
+    order.push_back(placed.number);
+    place_[placed.number] = static_cast<std::uint32_t>(order.size());
+  }
   return order;
 }
 

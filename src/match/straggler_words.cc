@@ -29,9 +29,11 @@ std::string subject(const Straggler& straggler) {
 }
 
 std::string opening(const Straggler& straggler) {
-  return subject(straggler) + " made the others wait " + duration(straggler.per_step) +
-         " per step on average (" + number("%.1f %%", 100 * straggler.share) +
-         " of the GPU time): ";
+  const std::string when = straggler.steps.empty() ? ""
+                           : straggler.burst       ? " in such a step"
+                                                   : " per step";
+  return subject(straggler) + " made each of the others wait " + duration(straggler.per_step) +
+         when + " on average (" + number("%.1f %%", 100 * straggler.share) + " of all GPU time): ";
 }
 
 std::string times(Ns own, Ns usual) {
@@ -44,7 +46,7 @@ std::string reason(const RankEvidence& evidence) {
                                 : "the median of the other ranks";
   switch (evidence.cause) {
     case Cause::host:
-      return "its GPU was idle with nothing queued (or copied) for " + duration(evidence.own) +
+      return "its GPU was idle with nothing queued, or copied, for " + duration(evidence.own) +
              " a step, " + peers + " for " + duration(evidence.usual);
     case Cause::imbalance:
       return "it exchanged " + times(evidence.own, evidence.usual) + " the bytes of " + peers;
@@ -85,7 +87,7 @@ std::string describe(const Straggler& straggler, const RankEvidence& evidence, s
 }
 
 std::string describe_host(const Straggler& straggler, std::size_t ranks, std::size_t steps) {
-  const char* what = straggler.cause == Cause::host        ? "were late on the host"
+  const char* what = straggler.cause == Cause::host ? "were idle with nothing queued for longer"
                      : straggler.cause == Cause::imbalance ? "had more to exchange"
                                                            : "took longer to compute";
   return opening(straggler) + "all its " + std::to_string(ranks) + " ranks " + what +
@@ -93,16 +95,62 @@ std::string describe_host(const Straggler& straggler, std::size_t ranks, std::si
 }
 
 std::string describe_link(const Straggler& straggler, double pace, std::size_t steps) {
-  return opening(straggler) + "transfers over it take " + number("%.2fx", pace) +
-         " those of its like at the same size" + closing(straggler, steps);
+  return opening(straggler) +
+         (straggler.rank ? "all its transfers take " : "transfers over it take ") +
+         number("%.2fx", pace) + " as long as other links' at the same size" +
+         closing(straggler, steps);
 }
 
 std::string describe_group(const Straggler& straggler, const LinkGroup& link) {
   return "transfers in the group of ranks " + format_ranks(link.ranks) + " take " +
-         number("%.2fx", link.pace) + " those of its like and made others wait " +
+         number("%.2fx", link.pace) +
+         " as long as those of other groups at the same size and made each of the others wait " +
          duration(straggler.per_step) +
          " per step: which of its links is slow cannot be told from one group; point-to-point "
          "traffic, another group over some of its ranks, or nccl-tests between pairs would tell";
+}
+
+std::string describe_undecided(double share, const Job& job) {
+  std::string missing;
+  const auto add = [&missing](const std::string& what) {
+    missing += (missing.empty() ? "" : "; ") + what;
+  };
+  if (job.matching.partial > 0)
+    add(std::to_string(job.matching.partial) +
+        " operations lack a member's trace, which may have come last (give the traces of all "
+        "ranks)");
+  const auto unsure = std::count_if(job.matching.ops.begin(), job.matching.ops.end(),
+                                    [](const MatchedOp& op) { return !op.sure; });
+  if (unsure > 0)
+    add(std::to_string(unsure) +
+        " operations could be matched in another way (record metadata, with PyTorch 2.4 or newer)");
+  add("where clocks differ, the order of ranks is known only beyond their uncertainty (name the "
+      "hosts with --hosts)");
+  return "Undecidable who makes the others wait: the order of ranks is not known for waiting of " +
+         number("%.1f %%", 100 * share) + " of the GPU time: " + missing;
+}
+
+std::string describe_unattributed(double share, const Job& job) {
+  const auto most =
+      std::max_element(job.waits.by_rank.begin(), job.waits.by_rank.end(),
+                       [](const RankWaits& a, const RankWaits& b) { return a.caused < b.caused; });
+  const auto rank = static_cast<std::size_t>(most - job.waits.by_rank.begin());
+  const double part =
+      static_cast<double>(most->caused) / static_cast<double>(std::max<Ns>(1, job.waits.total));
+  return "Nobody can be named, although waiting of " + number("%.1f %%", 100 * share) +
+         " of the GPU time has no known origin: rank " + std::to_string(job.ranks[rank].rank) +
+         " was the last for " + number("%.0f %%", 100 * part) +
+         " of all waiting, but why is not known";
+}
+
+std::string describe_open_links(double share, const Job& job) {
+  const bool hosts = std::none_of(job.ranks.begin(), job.ranks.end(),
+                                  [](const RankTimeline& rank) { return rank.host.empty(); });
+  return "Longer transfers made others wait for " + number("%.1f %%", 100 * share) +
+         " of the GPU time, but no link can be named: " +
+         (hosts ? "there is no other link of the same kind to compare with, or the waiting does "
+                  "not recur"
+                : "which ranks share a host is not known (name the hosts with --hosts)");
 }
 
 }  // namespace commlens

@@ -27,4 +27,9 @@ std::string describe_link(const Straggler& straggler, double pace, std::size_t s
 // Of a group of more than two ranks: which link is slow cannot be told.
 std::string describe_group(const Straggler& straggler, const LinkGroup& link);
 
+// `share` of the GPU time is waiting whose order is not known, or of longer transfers.
+std::string describe_undecided(double share, const Job& job);
+std::string describe_unattributed(double share, const Job& job);
+std::string describe_open_links(double share, const Job& job);
+
 }  // namespace commlens

@@ -7,6 +7,7 @@
 #include "match/stragglers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -30,6 +31,8 @@ constexpr double kMoreBytes = 1.08;
 // Own time beyond the peers' that counts as a sign of the cause, of the step.
 constexpr double kLeastExtra = 0.003;
 constexpr double kPlainExtra = 0.02;
+// Waiting, of the GPU time, that is worth a word.
+constexpr double kMuch = 0.01;
 // Ranks whose numbers of events in a step differ by more than one in this many did not record
 // alike.
 constexpr std::int64_t kEventsApart = 50;
@@ -45,6 +48,7 @@ class StragglerFinder {
   void suspect_ranks();
   void suspect_hosts(Cause cause);
   void suspect_links();
+  void say_what_is_open();
   Suspicion of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const;
   std::optional<Suspicion> of_host(const std::string& host, const Rows& rows, Cause cause) const;
   Suspicion of_groups(const std::set<std::int32_t>& groups) const;
@@ -57,7 +61,7 @@ class StragglerFinder {
   Ns extra(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   bool shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   Rows like(std::uint32_t rank) const;
-  Straggler row(const Verdict& verdict, Cause cause) const;
+  Straggler row(const Verdict& verdict, Cause cause, std::size_t ranks) const;
   RankEvidence evidence(std::uint32_t rank, Cause cause, const Rows& peers,
                         const Verdict& verdict) const;
   void add(Straggler straggler) { found_.rows.push_back(std::move(straggler)); }
@@ -162,7 +166,8 @@ Suspicion StragglerFinder::of_rank(std::uint32_t rank, Cause cause, const Rows& 
   return suspicion;
 }
 
-Straggler StragglerFinder::row(const Verdict& verdict, Cause cause) const {
+// `ranks` are the suspect's: the others wait for it.
+Straggler StragglerFinder::row(const Verdict& verdict, Cause cause, std::size_t ranks) const {
   Straggler straggler;
   straggler.cause = cause;
   straggler.originated = verdict.originated;
@@ -173,8 +178,10 @@ Straggler StragglerFinder::row(const Verdict& verdict, Cause cause) const {
   for (const std::size_t step : verdict.steps) {
     if (table_.steps()[step] != kUnknown) straggler.steps.push_back(table_.steps()[step]);
   }
-  straggler.per_step = verdict.originated / static_cast<Ns>(table_.steps().size()) /
-                       static_cast<Ns>(std::max<std::size_t>(1, table_.ranks().size()));
+  straggler.per_step =
+      verdict.originated_in_steps / static_cast<Ns>(std::max<std::size_t>(1, verdict.steps.size()));
+  const std::size_t others = table_.ranks().size() - std::min(ranks, table_.ranks().size() - 1);
+  straggler.per_step /= static_cast<Ns>(others);
   return straggler;
 }
 
@@ -222,7 +229,7 @@ void StragglerFinder::suspect_ranks() {
     const Rows peers = like(rank);
     const auto verdict = verdict_of(rank, peers);
     if (!verdict) continue;
-    Straggler straggler = row(verdict->second, verdict->first);
+    Straggler straggler = row(verdict->second, verdict->first, 1);
     straggler.rank = job_.ranks[rank].rank;
     straggler.evidence = describe(straggler, evidence(rank, verdict->first, peers, verdict->second),
                                   table_.steps().size());
@@ -249,7 +256,8 @@ std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const
     for (std::size_t step = 0; step < steps; ++step) {
       sum.originated[step] += one.originated[step];
       sum.usual[step] += one.usual[step];
-      sum.seen[step] = sum.seen[step] && one.seen[step];
+      // Of equally late ranks any may be the last: its own time tells, not what it is charged with.
+      sum.seen[step] = sum.seen[step] && shows(rank, cause, outside, step, 0);
       const Ns extra = this->extra(rank, cause, outside, step);
       least[step] = std::min(least[step], extra);
       most[step] = std::max(most[step], extra);
@@ -271,7 +279,7 @@ void StragglerFinder::suspect_hosts(Cause cause) {
     const auto suspicion = of_host(host, rows, cause);
     const auto verdict = suspicion ? judge(*suspicion, table_) : std::nullopt;
     if (!verdict || verdict->burst) continue;
-    Straggler straggler = row(*verdict, cause);
+    Straggler straggler = row(*verdict, cause, rows.size());
     straggler.host = host;
     straggler.evidence = describe_host(straggler, rows.size(), table_.steps().size());
     named_.insert(rows.begin(), rows.end());
@@ -308,7 +316,7 @@ void StragglerFinder::suspect_links() {
     }
     const auto verdict = judge(of_groups({link.groups.begin(), link.groups.end()}), table_);
     if (!verdict) continue;
-    Straggler straggler = row(*verdict, Cause::link);
+    Straggler straggler = row(*verdict, Cause::link, link.ranks.size());
     if (link.ranks.size() == 2) {
       straggler.link = link.ranks;
       straggler.evidence = describe_link(straggler, link.pace, table_.steps().size());
@@ -320,10 +328,45 @@ void StragglerFinder::suspect_links() {
   if (!adapter) return;
   const auto verdict = judge(of_groups(of_adapter), table_);
   if (!verdict) return;
-  Straggler straggler = row(*verdict, Cause::link);
+  Straggler straggler = row(*verdict, Cause::link, 1);
   straggler.rank = adapter;
   straggler.evidence = describe_link(straggler, pace, table_.steps().size());
   add(std::move(straggler));
+}
+
+// Nobody named is not the same as nobody there: where much of the waiting has no sure order, or
+// came from transfers that cannot be compared, that is said, and where nothing can be said, nothing
+// is.
+void StragglerFinder::say_what_is_open() {
+  const auto share = [this](Ns time) {
+    return static_cast<double>(time) / static_cast<double>(table_.gpu_time());
+  };
+  Ns undecided = 0;
+  Ns links = 0;
+  const auto add = [&](std::size_t step, std::uint32_t rank) {
+    for (const WaitSums& sums : table_.at(rank, step).originated)
+      undecided += sums.exposed - sums.likely;
+    links += table_.at(rank, step).originated[static_cast<std::size_t>(Cause::link)].exposed;
+  };
+  for (std::size_t step = 0; step < table_.steps().size(); ++step) {
+    for (const std::uint32_t rank : table_.ranks()) add(step, rank);
+  }
+  Ns doubtful = 0;  // no order is known at all: a member is missing, or the match is not sure
+  for (const std::uint32_t rank : table_.ranks()) {
+    for (const auto& device : job_.waits.of[rank]) {
+      for (const Wait& wait : device) doubtful += wait.likely || wait.certain ? 0 : wait.exposed;
+    }
+  }
+  undecided = std::max(undecided, doubtful);
+  if (share(undecided) >= kMuch) {
+    found_.known = false;
+    found_.remarks.push_back(describe_undecided(share(undecided), job_));
+  }
+  const Ns unattributed = job_.waits.unattributed_sums.exposed;
+  if (share(links) >= kMuch && found_.remarks.empty())
+    found_.remarks.push_back(describe_open_links(share(links), job_));
+  if (share(unattributed) >= kMuch && found_.remarks.empty())
+    found_.remarks.push_back(describe_unattributed(share(unattributed), job_));
 }
 
 Stragglers StragglerFinder::run() {
@@ -334,6 +377,7 @@ Stragglers StragglerFinder::run() {
   for (const Cause cause : {Cause::imbalance, Cause::compute, Cause::host}) suspect_hosts(cause);
   suspect_ranks();
   suspect_links();
+  if (found_.rows.empty()) say_what_is_open();
   std::stable_sort(
       found_.rows.begin(), found_.rows.end(),
       [](const Straggler& a, const Straggler& b) { return a.originated > b.originated; });

@@ -77,6 +77,8 @@ std::optional<Verdict> judge(const Suspicion& suspicion, const StepTable& table)
                         verdict.burst ? share_of_burst : share_of_straggler)
                       .steps;
   for (const WaitSums& sums : suspicion.originated) verdict.originated += sums.exposed;
+  for (const std::size_t step : verdict.steps)
+    verdict.originated_in_steps += suspicion.originated[step].exposed;
   verdict.share = static_cast<double>(verdict.originated) / static_cast<double>(table.gpu_time());
   verdict.recurrence =
       static_cast<double>(verdict.steps.size()) / static_cast<double>(table.steps().size());

@@ -23,6 +23,7 @@ struct Verdict {
   bool burst = false;
   std::vector<std::size_t> steps;  // in which it shows
   Ns originated = 0;               // exposed, over all steps
+  Ns originated_in_steps = 0;      // exposed, in those in which it shows
   double share = 0;                // of the GPU time of all ranks
   double recurrence = 0;
 };

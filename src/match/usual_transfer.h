@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <tuple>
 #include <vector>
 
@@ -25,13 +24,18 @@ class UsualTransfer {
 
  private:
   using Kind = std::tuple<Op, std::int64_t, std::uint32_t, std::size_t>;
-  Kind kind_of(const MatchedOp& op) const;
+  void find_kinds();
+  Kind kind_of(const MatchedOp& op, std::vector<std::int64_t>& bytes,
+               std::vector<std::uint32_t>& hosts) const;
+  Ns shortest(const MatchedOp& op) const;
 
   const Job& job_;
   const Waits& waits_;
   CommNumbers numbers_;
-  std::vector<std::uint32_t> op_of_;  // by number: row of Matching::ops; ~0: none
-  std::map<Kind, Ns> usual_;
+  std::vector<std::uint32_t> host_of_;  // by row of job.ranks: equal numbers, equal host names
+  std::vector<std::uint32_t> op_of_;    // by number: row of Matching::ops; ~0: none
+  std::vector<Ns> usual_;  // by row of Matching::ops; -1: no operation of its kind is whole
+  std::vector<std::int64_t> median_bytes_;  // by row of Matching::ops: of its parts
 };
 
 }  // namespace commlens

@@ -31,7 +31,8 @@ class WaitFinder {
         numbers_(job),
         arrival_of_(numbers_.size(), kNone),
         attended_(numbers_.size(), 0),
-        trusted_(numbers_.size(), 1) {}
+        sure_(numbers_.size(), 1),
+        inferred_(numbers_.size(), 0) {}
   Waits run();
 
  private:
@@ -56,7 +57,8 @@ class WaitFinder {
   std::vector<std::uint32_t> arrival_of_;  // by number: row of arrivals_
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> sources_;  // of receivers
   std::vector<std::uint8_t> attended_;  // by number: whether it is in any operation
-  std::vector<std::uint8_t> trusted_;   // by number: matched for sure, not inferred
+  std::vector<std::uint8_t> sure_;      // by number: matched for sure
+  std::vector<std::uint8_t> inferred_;  // by number: its group is inferred
   std::unordered_map<std::uint64_t, Ns> blame_;
   Waits waits_;
 };
@@ -88,7 +90,8 @@ void WaitFinder::settle(std::uint32_t number, const Arrival& arrival) {
   wait.culprit = numbers_.part(arrival.last.front());
   const Ns early = arrival.at - entries_[number];
   const Ns least = early + job_.clocks.error(culprit, part.rank, arrival.at).lower;
-  wait.certain = wait.known && trusted_[number] && arrival.certain && least > 0;
+  wait.ordered = wait.known && sure_[number] && arrival.certain && least > 0;
+  wait.certain = wait.ordered && !inferred_[number];
   wait.likely = wait.known && (wait.certain || (arrival.likely && spread && early > *spread));
   if (wait.certain) wait.least_exposed = std::min(least, wait.wait);  // exposed part: later
 }
@@ -101,7 +104,8 @@ void WaitFinder::attend(const MatchedOp& op) {
   const bool doubted = !job_.clocks.doubted.empty() && job_.clocks.doubted[row];
   const bool evidence = op.whole && op.agreed && !doubted;
   for (const std::uint32_t number : all) {
-    trusted_[number] = trusted_[number] && op.sure && op.by != MatchedBy::inferred;
+    sure_[number] = sure_[number] && op.sure;
+    inferred_[number] = inferred_[number] || op.by == MatchedBy::inferred;
     wait(number).known = evidence && (attended_[number] == 0 || wait(number).known);
     attended_[number] = 1;
   }
@@ -186,7 +190,7 @@ void WaitFinder::sum_up() {
     waits_.by_rank[part.rank].waited += wait.wait;
     waits_.by_rank[part.rank].exposed_waited += wait.exposed;
     waits_.total += wait.wait;
-    if (!wait.certain) waits_.undecidable += wait.wait;
+    if (!wait.ordered) waits_.undecidable += wait.wait;
     charge(number);
   }
   for (const auto& [key, time] : blame_) {

@@ -93,6 +93,9 @@ enum class Severity : std::uint8_t {
     "the same file may have been given twice")                                                     \
   X(missing_ranks, warning, "ranks of the job have no trace here",                                 \
     "figures are over the ranks found; add the others")                                            \
+  X(stragglers_undecidable, warning,                                                               \
+    "who makes the others wait cannot be told: too much of the waiting has no sure order",         \
+    "give the traces of all ranks, name the hosts with --hosts, record metadata")                  \
   X(one_rank, info, "one rank alone: what it did together with others cannot be matched",          \
     "give the traces of all ranks to learn who waited for whom")                                   \
   X(unlinked_external_ids, info,                                                                   \

@@ -43,6 +43,7 @@ struct Table {
   bool known = true;
   std::string_view footnote = {};  // under the tables in text; one is enough for all that share it
   bool text_only = false;          // the same figures stand in another table's rows for programs
+  bool one_scale = false;          // text shows all columns in the unit of the largest figure
   std::size_t text_rows = 12;      // how many rows text shows; it says how many more there are
 };
 

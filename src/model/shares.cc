@@ -1,6 +1,7 @@
 #include "model/shares.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 namespace commlens {
@@ -21,6 +22,19 @@ bool give_to_only_one(Ns amount, std::span<const Ns> weights, std::span<Ns> part
   return true;
 }
 
+constexpr std::size_t kFew = 8;
+
+void add_to_largest(Ns left, std::span<const Wide> remainders, std::span<Ns> parts) {
+  std::vector<std::size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto larger = [&remainders](std::size_t a, std::size_t b) {
+    return remainders[a] != remainders[b] ? remainders[a] > remainders[b] : a < b;
+  };
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(left), order.end(),
+                    larger);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
+}
+
 }  // namespace
 
 void split_by_weight(Ns amount, std::span<const Ns> weights, std::span<Ns> parts) {
@@ -30,7 +44,11 @@ void split_by_weight(Ns amount, std::span<const Ns> weights, std::span<Ns> parts
   }
   if (give_to_only_one(amount, weights, parts)) return;
   const Wide sum = std::accumulate(weights.begin(), weights.end(), Wide{0});
-  std::vector<Wide> remainders(weights.size());
+  // Few parts, of which there are millions, need no memory of their own.
+  std::array<Wide, kFew> few;
+  std::vector<Wide> many(weights.size() > kFew ? weights.size() : 0);
+  const std::span<Wide> remainders =
+      weights.size() > kFew ? std::span<Wide>(many) : std::span<Wide>(few).first(weights.size());
   Ns left = amount;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Wide product = Wide{amount} * weights[i];
@@ -38,15 +56,13 @@ void split_by_weight(Ns amount, std::span<const Ns> weights, std::span<Ns> parts
     remainders[i] = product % sum;
     left -= parts[i];
   }
+  if (weights.size() > kFew) return add_to_largest(left, remainders, parts);
   // What is left is less than one for each: to the largest remainders, the first of equal ones.
-  std::vector<std::size_t> order(weights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto larger = [&remainders](std::size_t a, std::size_t b) {
-    return remainders[a] != remainders[b] ? remainders[a] > remainders[b] : a < b;
-  };
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(left), order.end(),
-                    larger);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(left); ++i) ++parts[order[i]];
+  for (; left > 0; --left) {
+    const auto largest = std::max_element(remainders.begin(), remainders.end());
+    ++parts[static_cast<std::size_t>(largest - remainders.begin())];
+    *largest = -1;
+  }
 }
 
 std::vector<Ns> split_by_weight(Ns amount, const std::vector<Ns>& weights) {

@@ -56,7 +56,8 @@ struct Wait {
   bool known = false;      // matched with all members, and semantics known: `wait` means something
   bool estimated = false;  // known, and the clocks of all members are at least estimated
   bool likely = false;     // beyond the scatter of the clocks' estimates
-  bool certain = false;    // sign and culprit hold for every assignment of clocks inside the bounds
+  bool ordered = false;    // sign and culprit hold for every assignment of clocks inside the bounds
+  bool certain = false;    // ordered, and nothing else is in doubt (a group that was inferred)
   Ns least_exposed = 0;    // of a certain one: the least it can be
   std::optional<Part> culprit;  // that was waited for; of several at once, the first
   Ns doubtful = 0;  // a sender's time before its receiver came: waiting or not, by buffers

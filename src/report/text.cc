@@ -74,6 +74,16 @@ Scale column_scale(const Table& table, std::size_t column, std::size_t rows) {
   return scale_for(largest, table.columns[column].unit);
 }
 
+// That of all columns that are shown.
+Scale table_scale(const Table& table, std::size_t rows) {
+  Scale largest;
+  for (std::size_t column = 0; column < table.columns.size(); ++column) {
+    const Scale scale = column_scale(table, column, rows);
+    if (scale.divisor >= largest.divisor && !scale.unit.empty()) largest = scale;
+  }
+  return largest;
+}
+
 // Characters, not bytes: what is printed is UTF-8.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
@@ -111,7 +121,8 @@ void write_table(const Table& table, const Style& style, Sink& sink) {
     // Words in the last column may fill the line.
     const bool last = i + 1 == shown.size() && !is_number(table.columns[shown[i]].unit);
     const std::size_t widest = last && used + kWidest < kScreen ? kScreen - used : kWidest;
-    const Scale scale = column_scale(table, shown[i], rows);
+    const bool shared = table.one_scale && is_number(table.columns[shown[i]].unit);
+    const Scale scale = shared ? table_scale(table, rows) : column_scale(table, shown[i], rows);
     headings.push_back(std::string(table.columns[shown[i]].heading) + std::string(scale.unit));
     widths.push_back(width_of(headings.back()));
     for (std::size_t r = 0; r < rows; ++r) {

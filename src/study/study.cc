@@ -261,6 +261,9 @@ void relate_ranks(Job& job) {
   if (!job.clocks.known) job.notes.add(Note::clocks_unrelated);
   job.waits = find_waits(job);
   job.stragglers = find_stragglers(job);
+  if (job.waits.known && !job.stragglers.known)
+    job.notes.add(Note::stragglers_undecidable,
+                  job.stragglers.remarks.empty() ? "" : job.stragglers.remarks.front());
 }
 
 // The trails of the rank that --explain names.
