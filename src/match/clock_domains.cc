@@ -6,7 +6,8 @@
 // process reads the one clock (`skew`); more, and either the host is wrong or the match is. Which
 // one cannot be told, so neither is used: the ranks get clocks of their own, and the operation, if
 // it was matched by likeness alone, is left out. Ranks go one by one, the one in most
-// contradictions first, so that one wrong line of --hosts does not undo a host.
+// contradictions first, so that one wrong line of --hosts does not undo a host. Where only a few
+// operations of many contradict, their records are damaged: they alone are left out.
 //
 // When it is wrong: hosts whose clocks differ by less than every operation's transfer takes
 // contradict nothing. A wrong name of such a host is not found, and its offset is taken as 0.
@@ -25,6 +26,9 @@ namespace {
 constexpr Ns kLargestSkew = 10'000;
 // So many ranks leave their host one by one; if that does not end the contradictions, all do.
 constexpr int kMostRounds = 8;
+// Contradictions in at most one in so many operations are damaged records, not a wrong host: those
+// operations are left out, and the ranks keep their clock.
+constexpr std::size_t kFew = 50;
 
 std::vector<bool> rows_in_operations(const Job& job) {
   std::vector<bool> active(job.ranks.size());
@@ -155,11 +159,13 @@ std::string in_words(const Job& job, const std::vector<bool>& alone, std::size_t
     ranks.push_back(job.ranks[row].rank);
     if (host.empty()) host = job.ranks[row].host;
   }
+  const std::string ends = std::to_string(operations) +
+                           (operations == 1 ? " operation ends" : " operations end") + " up to " +
+                           std::to_string(worst / 1000) + " us before everybody has entered";
+  if (ranks.empty()) return ends + ", on one clock: left out, as damaged records";
   return (ranks.size() == 1 ? "rank " : "ranks ") + format_ranks(ranks) +
-         " cannot share the clock of host \"" + host + "\" as said: " + std::to_string(operations) +
-         (operations == 1 ? " operation ends" : " operations end") + " up to " +
-         std::to_string(worst / 1000) +
-         " us before everybody has entered; the host, or how they were matched, is wrong";
+         " cannot share the clock of host \"" + host + "\" as said: " + ends +
+         "; the host, or how they were matched, is wrong";
 }
 
 }  // namespace
@@ -180,8 +186,10 @@ SharedClocks find_shared_clocks(const Job& job) {
     operations = std::max(operations, conflicts.ops.size());
     worst = std::max(worst, conflicts.worst);
     shared.doubted.resize(job.matching.ops.size());
-    for (const ClockOp* op : conflicts.ops) shared.doubted[op->op] = !op->firm;
+    const bool few = conflicts.ops.size() * kFew <= shared.evidence.ops.size();
+    for (const ClockOp* op : conflicts.ops) shared.doubted[op->op] = few || !op->firm;
     for (const ClockOp* op : conflicts.impossible) shared.doubted[op->op] = true;
+    if (few && round < kMostRounds) continue;
     separate(conflicts.of_row, round >= kMostRounds, shared.domains, alone);
   }
   if (worst > 0) shared.contradiction = in_words(job, alone, operations, worst);

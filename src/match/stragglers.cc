@@ -59,6 +59,7 @@ class StragglerFinder {
   Ns usual(const Rows& rows, std::size_t step) const;
   Rows comparable(std::uint32_t rank, const Rows& peers, std::size_t step) const;
   Ns extra(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
+  bool experts(std::uint32_t rank, Cause cause, std::size_t step) const;
   bool shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
   Rows like(std::uint32_t rank) const;
   Straggler row(const Verdict& verdict, Cause cause, std::size_t ranks) const;
@@ -142,6 +143,12 @@ bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, 
   const Ns window = table_.at(rank, step).window;
   return extra >= originated / waiters / 2 &&
          static_cast<double>(extra) >= kLeastExtra * static_cast<double>(window);
+}
+
+// Whether more compute may be no more than more tokens: experts' work differs, also by host.
+bool StragglerFinder::experts(std::uint32_t rank, Cause cause, std::size_t step) const {
+  const bool slow = paces_[rank] && *paces_[rank] >= kSlowPace;
+  return cause == Cause::compute && table_.at(rank, step).exchanges > 0 && !slow;
 }
 
 // Experts' work differs from step to step in the healthiest job.
@@ -257,7 +264,8 @@ std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const
       sum.originated[step] += one.originated[step];
       sum.usual[step] += one.usual[step];
       // Of equally late ranks any may be the last: its own time tells, not what it is charged with.
-      sum.seen[step] = sum.seen[step] && shows(rank, cause, outside, step, 0);
+      sum.seen[step] =
+          sum.seen[step] && shows(rank, cause, outside, step, 0) && !experts(rank, cause, step);
       const Ns extra = this->extra(rank, cause, outside, step);
       least[step] = std::min(least[step], extra);
       most[step] = std::max(most[step], extra);
