@@ -188,6 +188,14 @@ def check_sums(truth):
     expect(truth["waits_with_senders"]["total_ns"] == all_waits, "waits of collectives sum")
     expect(sum(row["waited_ns"] for row in truth["ops"]) == all_waits, "waits of ops sum")
     expect(sum(row["count"] for row in truth["ops"]) == sum(row["comm_events"] for row in truth["ranks"]), "op counts")
+    path = truth["critical_path"]
+    parts = ["compute_ns", "transfer_ns", "host_ns", "memory_ns"]
+    window = max(row["end_ns"] for row in truth["ranks"]) - min(row["start_ns"] for row in truth["ranks"])
+    expect(path["window_ns"] == window == sum(path[part] for part in parts), "the path tiles the window")
+    for part in parts:
+        expect(path[part] == sum(row[part] for row in path["by_rank"]), "the path by rank:", part)
+    expect(all(row["ns"] == sum(row[part] for part in parts) for row in path["by_rank"]), "ranks' parts of the path")
+    expect(path["transfer_ns"] == sum(row["ns"] for row in path["by_op"]), "the path by operation")
     expect(sum(row["busy_ns"] for row in truth["ops"]) == sum(row["comm_busy_ns"] for row in truth["ranks"]), "busy")
 
 

@@ -1,8 +1,11 @@
 // The engine's state and parts; engine.cc says how it works and why. Only engine*.cc include this.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <initializer_list>
+#include <limits>
 #include <vector>
 
 #include "simulate/simulated_job.h"
@@ -17,12 +20,24 @@ struct Actor {
   int index = kHost;
 };
 
+// An instant, and what it waited for last. Unset, it is before all others.
+struct Instant {
+  Ns at = std::numeric_limits<Ns>::min();
+  Bound bound{};
+  Instant after(Ns latency) const { return {at + latency, bound}; }
+};
+
+// The latest; of several the one that stands first.
+inline Instant latest(std::initializer_list<Instant> candidates) {
+  return *std::ranges::max_element(candidates, {}, &Instant::at);
+}
+
 // What a stream is asked to do.
 struct Task {
   enum class Kind : std::uint8_t { activity, record, wait } kind = Kind::activity;
   int gpu_event = -1;  // of an activity
   int event = -1;      // of a record or wait
-  Ns ready = 0;        // not before: when the call has reached the GPU
+  Instant ready{};     // not before: when the call has reached the GPU
   Ns length = 0;       // of an activity that is not a communication
 };
 
@@ -30,9 +45,8 @@ struct Stream {
   int id = 0;
   std::vector<Task> tasks{};
   std::size_t next = 0;
-  Ns busy_until = 0;
-  Ns wait_until = 0;     // the latest event waited for
-  bool used = false;     // something ran: the gap between kernels applies
+  Instant busy_until{};  // the end of what ran last; unset: nothing has
+  Instant wait_until{};  // the latest event waited for; unset: none was
   bool entered = false;  // in a communication that is not complete
   bool blocked = false;  // waits for an event or for other members: new tasks do not wake it
   bool queued = false;   // is to run already
@@ -40,7 +54,7 @@ struct Stream {
 
 struct Event {
   bool known = false;
-  Ns instant = 0;
+  Instant instant{};
   int record_call = -1;
   std::vector<int> waiting{};  // actors of the same rank
 };
@@ -78,13 +92,13 @@ class Engine {
 
   void run_stream(int rank, int index);
   bool perform(int rank, int index, const Task& task);
-  bool attend(int rank, int index, GpuEvent& activity, Ns entry);
+  bool attend(int rank, int index, GpuEvent& activity, const Instant& entry);
   void complete(int collective);
-  Ns start_of(const Stream& stream, const Task& task) const;
+  Instant start_of(const Stream& stream, const Task& task) const;
 
   void enqueue(int rank, int stream_id, Task task);
   void wake(int rank, int actor);
-  void resolve(int rank, int event, Ns instant);
+  void resolve(int rank, int event, const Instant& instant);
   bool known_or_wait(int rank, int event, int actor);
   int stream_index(Rank& rank, int id);
   Event& event_of(Rank& rank, int event);

@@ -75,7 +75,7 @@ void Engine::launch(int rank, const Instruction& instruction) {
   enqueue(rank, instruction.stream,
           {.kind = Task::Kind::activity,
            .gpu_event = static_cast<int>(activities.size()) - 1,
-           .ready = host.now + plan_.spec.launch_latency_ns,
+           .ready = {host.now + plan_.spec.launch_latency_ns, {Bound::By::call, call_index}},
            .length = instruction.gpu});
 }
 
@@ -93,7 +93,7 @@ void Engine::enqueue_event(int rank, const Instruction& instruction) {
   enqueue(rank, instruction.stream,
           {.kind = record ? Task::Kind::record : Task::Kind::wait,
            .event = instruction.event,
-           .ready = host.now});
+           .ready = {host.now, {Bound::By::call, call}}});
 }
 
 // Comes here twice: once to ask the stream for an event behind its work, once more when that is
@@ -104,12 +104,17 @@ bool Engine::synchronise(int rank, const Instruction& instruction) {
   if (done.record_call < 0) {
     done.record_call = add_call(rank, instruction, CallKind::stream_sync);
     enqueue(rank, instruction.stream,
-            {.kind = Task::Kind::record, .event = instruction.event, .ready = host.now});
+            {.kind = Task::Kind::record,
+             .event = instruction.event,
+             .ready = {host.now, {Bound::By::call, done.record_call}}});
   }
   if (!known_or_wait(rank, instruction.event, kHost)) return false;
   const Event& known = event_of(host, instruction.event);
   RuntimeCall& call = trace(rank).calls[static_cast<std::size_t>(known.record_call)];
-  host.now = call.end = std::max(host.now, known.instant + plan_.spec.event_latency_ns);
+  const Instant done_on_host = known.instant.after(plan_.spec.event_latency_ns);
+  if (done_on_host.at > host.now && done_on_host.bound.by == Bound::By::activity)
+    call.released_by = done_on_host.bound.index;
+  host.now = call.end = std::max(host.now, done_on_host.at);
   return true;
 }
 

@@ -16,6 +16,12 @@ namespace commlens::simulate {
 
 enum class GpuKind : std::uint8_t { compute, communication, memcpy, memset };
 
+// What an instant waited for last: the end of a runtime call or of a GPU activity of the same rank.
+struct Bound {
+  enum class By : std::uint8_t { none, call, activity } by = By::none;
+  int index = -1;
+};
+
 // A kernel, copy or set.
 struct GpuEvent {
   GpuKind kind = GpuKind::compute;
@@ -29,6 +35,9 @@ struct GpuEvent {
   std::int64_t bytes = 0;              // of copies and sets
   Ns start = 0;
   Ns end = 0;
+  // Of the start. Where several things allowed it at the same instant: first the activity before it
+  // on its stream, then what its stream had waited for, then its launch.
+  Bound bound{};
 };
 
 enum class CallKind : std::uint8_t {
@@ -48,6 +57,7 @@ struct RuntimeCall {
   int stream = 0;
   int range = -1;        // the innermost operator range around it; -1: none
   int record_call = -1;  // of a stream_wait: the event_record call of its event
+  int released_by = -1;  // of a stream_sync: the activity whose end let it return; -1: none blocked
   Ns start = 0;
   Ns end = 0;
 };

@@ -3,6 +3,7 @@
 
 #include "base/json_out.h"
 #include "simulate/fault_truth.h"
+#include "simulate/path_truth.h"
 #include "simulate/profile.h"
 #include "simulate/truth.h"
 
@@ -333,6 +334,7 @@ void write_truth(const Scenario& scenario, const SimulatedJob& job, Sink& sink) 
   write_ops(json, truth);
   write_waits(json, "waits", truth.waits);
   write_waits(json, "waits_with_senders", truth.waits_with_senders);
+  write_critical_path(json, job.layout, find_critical_path(job));
   json.key("collectives");
   json.begin_array();
   for (std::size_t i = 0; i < job.collectives.size(); ++i) write_collective(json, job, truth, i);
