@@ -1,5 +1,5 @@
 // What relating many ranks costs: matching, clocks, waiting with origins, stragglers, on a made
-// job.
+// job, on two threads.
 //
 //   build/release/bin/ranks [RANKS ...]      default: 256 512 1024, each with 2,000 operations a
 //   rank
@@ -128,7 +128,7 @@ void measure(std::size_t ranks) {
   const double made = peak_megabytes();
   const double match = seconds([&] { job.matching = match_collectives(job); });
   const double clocks = seconds([&] { job.clocks = relate_clocks(job); });
-  const double waits = seconds([&] { job.waits = find_waits(job); });
+  const double waits = seconds([&] { job.waits = find_waits(job, 2); });
   const double who = seconds([&] { job.stragglers = find_stragglers(job); });
   std::printf("%6zu %9zu %8.2f %8.2f %8.2f %8.2f %8.2f %9.0f %9.0f  %s\n", ranks,
               ranks * kOperations, match, clocks, waits, who, match + clocks + waits + who, made,

@@ -340,5 +340,80 @@ TEST(Waits, SumsHoldInRandomJobs) {
   }
 }
 
+// Everything that a result holds, in one row.
+std::vector<std::int64_t> figures(const Waits& waits) {
+  std::vector<std::int64_t> row{waits.total, waits.undecidable, waits.unattributed};
+  const auto add = [&row](const WaitSums& sums) {
+    for (const Ns sum : {sums.total, sums.exposed, sums.likely, sums.certain}) row.push_back(sum);
+  };
+  for (const auto& rank : waits.of) {
+    for (const auto& device : rank) {
+      for (const Wait& wait : device) {
+        for (const Ns time : {wait.wait, wait.exposed, wait.least_exposed, wait.doubtful})
+          row.push_back(time);
+        for (const bool is : {wait.known, wait.estimated, wait.likely, wait.ordered, wait.certain})
+          row.push_back(is ? 1 : 0);
+      }
+    }
+  }
+  for (const RankWaits& rank : waits.by_rank) {
+    for (const Ns time : {rank.waited, rank.exposed_waited, rank.caused, rank.originated})
+      row.push_back(time);
+  }
+  for (const auto& [who, time] : waits.blame) {
+    row.push_back(who.first);
+    row.push_back(who.second);
+    row.push_back(time);
+  }
+  for (const auto& [origin, sums] : waits.origins) {
+    for (const std::int64_t part : {std::int64_t{origin.rank}, std::int64_t(origin.cause),
+                                    std::int64_t{origin.group}, origin.step})
+      row.push_back(part);
+    add(sums);
+  }
+  add(waits.unattributed_sums);
+  return row;
+}
+
+// Long enough for several threads to share: 400 operations of overlapping groups.
+Job long_job(unsigned seed) {
+  std::mt19937 random(seed);
+  SmallJob job(6);
+  std::vector<Ns> free(6, 0);
+  for (int i = 0; i < 400; ++i) {
+    std::vector<std::int64_t> members;
+    const auto wanted = 1 + random() % 63;
+    for (unsigned rank = 0; rank < 6; ++rank) {
+      if ((wanted >> rank & 1U) != 0) members.push_back(rank);
+    }
+    if (members.size() < 2) continue;
+    std::vector<Interval> times;
+    Ns last = 0;
+    for (const std::int64_t member : members) {
+      Ns& at = free[static_cast<std::size_t>(member)];
+      const Ns work = static_cast<Ns>(random() % 6);
+      job.compute(static_cast<std::size_t>(member), at, at + work);
+      at += work;
+      times.push_back({at, 0});
+      last = std::max(last, at);
+    }
+    for (std::size_t m = 0; m < members.size(); ++m)
+      times[m].end = free[static_cast<std::size_t>(members[m])] = last + 1;
+    job.together(Op::all_reduce, members, times);
+  }
+  return job.done();
+}
+
+TEST(Waits, TheSameForAnyNumberOfThreads) {
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    const Job job = long_job(seed);
+    const Waits alone = find_waits(job, 1);
+    ASSERT_GT(alone.total, 1000);
+    ASSERT_GT(alone.origins.size(), 3U);
+    for (const unsigned threads : {2U, 3U, 8U})
+      EXPECT_EQ(figures(find_waits(job, threads)), figures(alone)) << seed << ", " << threads;
+  }
+}
+
 }  // namespace
 }  // namespace commlens

@@ -56,7 +56,7 @@ CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
       if (!held_compute(part)) continue;
       List& attended = lists_[key_of(part.rank, static_cast<std::uint32_t>(op.group))];
       if (attended.empty()) groups_[part.rank].push_back(op.group);
-      attended.push_back({row, part, comm_of(job, part).time.end});
+      attended.push_back({comm_of(job, part).time.end, row, op.first + i});
     }
   }
   for (auto& groups : groups_) std::sort(groups.begin(), groups.end());
@@ -67,8 +67,9 @@ const CommonOps::List* CommonOps::list(std::uint32_t rank, std::int32_t group) c
   return found == lists_.end() ? nullptr : &found->second;
 }
 
-const std::vector<std::int32_t>& CommonOps::common_groups(std::uint32_t a, std::uint32_t b) {
-  const auto [found, inserted] = common_.try_emplace(key_of(std::min(a, b), std::max(a, b)));
+const std::vector<std::int32_t>& CommonOps::common_groups(std::uint32_t a, std::uint32_t b,
+                                                          Cache& cache) const {
+  const auto [found, inserted] = cache.try_emplace(key_of(std::min(a, b), std::max(a, b)));
   if (inserted) {
     std::set_intersection(groups_[a].begin(), groups_[a].end(), groups_[b].begin(),
                           groups_[b].end(), std::back_inserter(found->second));
@@ -104,18 +105,20 @@ std::optional<CommonOps::Found> CommonOps::before_in(std::int32_t group, const P
   for (int looked = 0; at != of_a->begin() && looked < kFurthestBack; ++looked) {
     const Attended& candidate = *--at;
     const MatchedOp& op = job_.matching.ops[candidate.op];
+    const Part& part_a = job_.matching.parts[candidate.part];
     const Part* const part_b = part_of(job_.matching, op, b.rank);
     if (part_b == nullptr) continue;
-    if (candidate.part.device != a.device || part_b->device != b.device) continue;
+    if (part_a.device != a.device || part_b->device != b.device) continue;
     if (comm_of(job_, *part_b).time.end > enters_b) continue;
-    if (together(op, candidate.part, *part_b, tolerance)) return Found{candidate.part, *part_b};
+    if (together(op, part_a, *part_b, tolerance)) return Found{part_a, *part_b};
   }
   return std::nullopt;
 }
 
-std::optional<CommonOps::Found> CommonOps::before(const Part& a, const Part& b, Ns tolerance) {
+std::optional<CommonOps::Found> CommonOps::before(const Part& a, const Part& b, Ns tolerance,
+                                                  Cache& cache) const {
   std::optional<Found> last;
-  for (const std::int32_t group : common_groups(a.rank, b.rank)) {
+  for (const std::int32_t group : common_groups(a.rank, b.rank, cache)) {
     const auto found = before_in(group, a, b, tolerance);
     if (!found) continue;
     if (!last || comm_of(job_, found->a).time.end > comm_of(job_, last->a).time.end) last = found;

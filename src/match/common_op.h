@@ -14,24 +14,27 @@ class CommonOps {
  public:
   explicit CommonOps(const Job& job);
 
+  // Groups of pairs of ranks, as they are asked for; each thread has its own.
+  using Cache = std::unordered_map<std::uint64_t, std::vector<std::int32_t>>;
   struct Found {
     Part a, b;  // their parts in it
   };
   // Of operations that both ranks left together before they entered `a` and `b`, the last.
   // Together: it let both go at about the same time (`tolerance` is how far their ends may lie
   // apart), and neither computed meanwhile. Nothing where there is none.
-  std::optional<Found> before(const Part& a, const Part& b, Ns tolerance);
+  std::optional<Found> before(const Part& a, const Part& b, Ns tolerance, Cache& cache) const;
 
  private:
   struct Attended {
-    std::uint32_t op = 0;  // row of Matching::ops
-    Part part;
     Ns end = 0;
+    std::uint32_t op = 0;    // row of Matching::ops
+    std::uint32_t part = 0;  // row of Matching::parts
   };
   // Of one rank in one group, in the group's order: those that its compute waited for.
   using List = std::vector<Attended>;
 
-  const std::vector<std::int32_t>& common_groups(std::uint32_t a, std::uint32_t b);
+  const std::vector<std::int32_t>& common_groups(std::uint32_t a, std::uint32_t b,
+                                                 Cache& cache) const;
   const List* list(std::uint32_t rank, std::int32_t group) const;
   std::optional<Found> before_in(std::int32_t group, const Part& a, const Part& b,
                                  Ns tolerance) const;
@@ -41,7 +44,6 @@ class CommonOps {
   const Job& job_;
   std::vector<std::vector<std::int32_t>> groups_;  // by rank, sorted
   std::unordered_map<std::uint64_t, List> lists_;  // by rank and group
-  std::unordered_map<std::uint64_t, std::vector<std::int32_t>> common_;
 };
 
 }  // namespace commlens

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+
 namespace commlens {
 namespace {
 
@@ -14,29 +16,23 @@ Ns more(Ns late, Ns waiter) { return std::max<Ns>(0, late - waiter); }
 
 }  // namespace
 
-Comparison::Comparison(const Job& job, const Waits& waits)
-    : job_(job), waits_(waits), common_(job) {
-  for (const RankTimeline& rank : job.ranks) {
-    stretches_.emplace_back(rank.devices.size());
-    exchanges_.emplace_back();
-    for (const DeviceTimeline& device : rank.devices)
-      exchanges_.back().push_back(
-          std::any_of(device.comm.begin(), device.comm.end(),
-                      [](const CommOp& op) { return op.op == Op::all_to_all; }));
-  }
-}
-
-const StretchIndex& Comparison::stretches(const Part& part) {
-  auto& index = stretches_[part.rank][part.device];
-  if (!index)
-    index =
-        std::make_unique<StretchIndex>(device_of(job_, part), waits_.of[part.rank][part.device]);
-  return *index;
+ComparisonTables::ComparisonTables(const Job& job, const Waits& waits, unsigned threads)
+    : job_(job), common_(job), stretches_(job.ranks.size()), exchanges_(job.ranks.size()) {
+  for_each_parallel(job.ranks.size(), threads, [&](std::size_t rank) {
+    const std::vector<DeviceTimeline>& devices = job.ranks[rank].devices;
+    stretches_[rank].resize(devices.size());
+    for (std::size_t device = 0; device < devices.size(); ++device) {
+      const std::vector<CommOp>& comm = devices[device].comm;
+      stretches_[rank][device].emplace(devices[device], waits.of[rank][device]);
+      exchanges_[rank].push_back(std::any_of(
+          comm.begin(), comm.end(), [](const CommOp& op) { return op.op == Op::all_to_all; }));
+    }
+  });
 }
 
 const Stretch& Comparison::stretch_of_late(const Part& late, std::uint32_t since) {
   if (!stretch_ || late_ != late || since_ != since) {
-    stretch_ = stretches(late).between(since, late.op);
+    stretch_ = tables_.stretches(late).between(since, late.op);
     late_ = late;
     since_ = since;
   }
@@ -57,17 +53,17 @@ std::int64_t Comparison::exchanged_bytes(std::uint32_t since, const Part& part) 
 
 bool Comparison::had_more_bytes(const CommonOps::Found& since, const Part& late,
                                 const Part& waiter) {
-  if (exchanges_[late.rank][late.device] == 0) return false;
+  if (!tables_.exchanges(late)) return false;
   const auto its = static_cast<double>(exchanged_bytes(since.a.op, late));
   const auto usual = static_cast<double>(exchanged_bytes(since.b.op, waiter));
   return usual > 0 && its > kMoreBytes * usual;
 }
 
 std::optional<Excess> Comparison::compare(const Part& late, const Part& waiter) {
-  const auto since = common_.before(late, waiter, kTogether);
+  const auto since = tables_.common().before(late, waiter, kTogether, common_groups_);
   if (!since) return std::nullopt;
   const Stretch its = stretch_of_late(late, since->a.op);
-  const Stretch theirs = stretches(waiter).between(since->b.op, waiter.op);
+  const Stretch theirs = tables_.stretches(waiter).between(since->b.op, waiter.op);
   Excess excess;
   excess.compute = more(its.compute, theirs.compute);
   excess.host = more(its.memory, theirs.memory);

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -25,29 +24,47 @@ struct Excess {
   std::array<Ns, 5> weights() const { return {compute, host, waiting, transfer, unknown}; }
 };
 
-class Comparison {
+// What all comparisons of a job's ranks are made from: read by several threads at once.
+class ComparisonTables {
  public:
   // `waits` must hold every communication's wait, and both must outlive this.
-  Comparison(const Job& job, const Waits& waits);
+  ComparisonTables(const Job& job, const Waits& waits, unsigned threads);
+
+  const Job& job() const { return job_; }
+  const CommonOps& common() const { return common_; }
+  const StretchIndex& stretches(const Part& part) const {
+    return *stretches_[part.rank][part.device];
+  }
+  // Whether that device has any all-to-all.
+  bool exchanges(const Part& part) const { return exchanges_[part.rank][part.device] != 0; }
+
+ private:
+  const Job& job_;
+  CommonOps common_;
+  std::vector<std::vector<std::optional<StretchIndex>>> stretches_;  // by rank, device
+  std::vector<std::vector<char>> exchanges_;                         // by rank, device
+};
+
+// Of one thread: remembers its last answers.
+class Comparison {
+ public:
+  explicit Comparison(const ComparisonTables& tables) : tables_(tables), job_(tables.job()) {}
 
   // Nothing where the two have no earlier operation in common.
   std::optional<Excess> compare(const Part& late, const Part& waiter);
   // The late rank's communications in the stretch before `part`.
   std::vector<StretchPart> parts(std::uint32_t since, const Part& part) {
-    return stretches(part).parts(since, part.op);
+    return tables_.stretches(part).parts(since, part.op);
   }
 
  private:
   bool had_more_bytes(const CommonOps::Found& since, const Part& late, const Part& waiter);
   std::int64_t exchanged_bytes(std::uint32_t since, const Part& part);
-  const StretchIndex& stretches(const Part& part);
   const Stretch& stretch_of_late(const Part& late, std::uint32_t since);
 
+  const ComparisonTables& tables_;
   const Job& job_;
-  const Waits& waits_;
-  CommonOps common_;
-  std::vector<std::vector<std::unique_ptr<StretchIndex>>> stretches_;  // by rank, device
-  std::vector<std::vector<char>> exchanges_;  // by rank, device: whether it has any all-to-all
+  CommonOps::Cache common_groups_;
   // The last answer: those who waited for one rank in one operation are asked for in a row.
   Part late_{};
   std::uint32_t since_ = 0;

@@ -17,7 +17,7 @@ struct Lateness {
 };
 
 // Fills `origins`, `unattributed`, `unattributed_sums` and `originated` of `waits`, whose `of` is
-// complete. Invariant: originated + unattributed = total.
-void trace_origins(const Job& job, const Lateness& lateness, Waits& waits);
+// complete. Invariant: originated + unattributed = total. The same for any number of threads.
+void trace_origins(const Job& job, const Lateness& lateness, unsigned threads, Waits& waits);
 
 }  // namespace commlens

@@ -16,6 +16,20 @@ namespace {
 using Kind = std::tuple<Op, std::int64_t, std::uint32_t, std::size_t>;
 using Ranks = std::vector<std::int64_t>;
 
+constexpr std::uint32_t kNoHost = ~std::uint32_t{0};
+
+// By row of job.ranks: equal numbers, equal host names.
+std::vector<std::uint32_t> number_hosts(const Job& job) {
+  std::map<std::string_view, std::uint32_t> numbers;
+  std::vector<std::uint32_t> host_of;
+  for (const RankTimeline& rank : job.ranks) {
+    const auto number =
+        numbers.try_emplace(rank.host, static_cast<std::uint32_t>(numbers.size())).first->second;
+    host_of.push_back(rank.host.empty() ? kNoHost : number);
+  }
+  return host_of;
+}
+
 // Time from the last entry to the end, on the rank where it is shortest.
 Ns transfer_of(const Job& job, const MatchedOp& op) {
   Ns least = std::numeric_limits<Ns>::max();
@@ -27,60 +41,75 @@ Ns transfer_of(const Job& job, const MatchedOp& op) {
   return least;
 }
 
-// Links between hosts are slower than those inside: without hosts there is no telling which are
-// alike.
-bool hosts_known(const Job& job, const MatchedOp& op) {
-  for (std::uint32_t i = 0; i < op.count; ++i) {
-    if (job.ranks[job.matching.parts[op.first + i].rank].host.empty()) return false;
-  }
-  return true;
-}
-
-Kind kind_of(const Job& job, const MatchedOp& op) {
+// Nothing where hosts are not known: links between hosts are slower than those inside, and without
+// hosts there is no telling which are alike. `hosts` is memory to work in.
+std::optional<Kind> kind_of(const Job& job, const std::vector<std::uint32_t>& host_of,
+                            const MatchedOp& op, std::vector<std::uint32_t>& hosts) {
   std::int64_t bytes = -1;
-  std::set<std::string_view> hosts;
+  hosts.clear();
   for (std::uint32_t i = 0; i < op.count; ++i) {
     const Part& part = job.matching.parts[op.first + i];
     bytes = std::max(bytes, comm_of(job, part).bytes.value_or(-1));
-    hosts.insert(job.ranks[part.rank].host);
+    const std::uint32_t host = host_of[part.rank];
+    if (host == kNoHost) return std::nullopt;
+    if (hosts.empty() || hosts.back() != host) hosts.push_back(host);
   }
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
   if (op.op == Op::all_to_all) bytes = 0;  // sizes vary: compared by time alone
-  return {op.op, bytes, op.count, hosts.size()};
+  return Kind{op.op, bytes, op.count, hosts.size()};
+}
+
+struct Link {
+  LinkGroup group;
+  std::vector<Ns> paces;  // by kind of operation, in thousandths of the usual time
+};
+
+// The link of one more group over its ranks.
+Link& link_over(std::map<Ranks, Link>& links, const Matching& matching, std::int32_t group) {
+  Ranks ranks = matching.groups[static_cast<std::size_t>(group)].ranks;
+  std::sort(ranks.begin(), ranks.end());
+  Link& link = links[ranks];
+  link.group.ranks = std::move(ranks);
+  link.group.groups.push_back(group);
+  return link;
 }
 
 }  // namespace
 
 std::vector<LinkGroup> link_groups(const Job& job) {
   const Matching& matching = job.matching;
-  std::map<Kind, std::map<Ranks, std::vector<Ns>>> transfers;
-  std::map<Ranks, LinkGroup> links;
+  const std::vector<std::uint32_t> host_of = number_hosts(job);
+  std::map<Ranks, Link> links;
+  std::vector<Link*> link_of(matching.groups.size());
+  std::map<Kind, std::map<Link*, std::vector<Ns>>> transfers;
+  std::vector<std::uint32_t> hosts;
   for (const MatchedOp& op : matching.ops) {
-    if (!op.whole || !op.agreed || !hosts_known(job, op)) continue;
-    Ranks ranks = matching.groups[static_cast<std::size_t>(op.group)].ranks;
-    std::sort(ranks.begin(), ranks.end());
-    LinkGroup& link = links[ranks];
-    if (std::find(link.groups.begin(), link.groups.end(), op.group) == link.groups.end())
-      link.groups.push_back(op.group);
-    transfers[kind_of(job, op)][ranks].push_back(transfer_of(job, op));
+    if (!op.whole || !op.agreed) continue;
+    const auto kind = kind_of(job, host_of, op, hosts);
+    if (!kind) continue;
+    Link*& link = link_of[static_cast<std::size_t>(op.group)];
+    if (link == nullptr) link = &link_over(links, matching, op.group);
+    transfers[*kind][link].push_back(transfer_of(job, op));
   }
-  std::map<Ranks, std::vector<Ns>> paces;  // in thousandths
-  for (auto& [kind, by_ranks] : transfers) {
-    if (by_ranks.size() < 2) continue;
-    std::vector<Ns> typical;
-    for (const auto& [ranks, times] : by_ranks) typical.push_back(median_of(times));
-    const Ns usual = median_of(typical);
+  for (auto& [kind, by_link] : transfers) {
+    if (by_link.size() < 2) continue;
+    std::vector<std::pair<Link*, Ns>> typical;
+    std::vector<Ns> times_of_all;
+    for (auto& [link, times] : by_link) {
+      typical.emplace_back(link, median_of(std::move(times)));
+      times_of_all.push_back(typical.back().second);
+    }
+    const Ns usual = median_of(std::move(times_of_all));
     if (usual <= 0) continue;
-    for (const auto& [ranks, times] : by_ranks)
-      paces[ranks].push_back(1000 * median_of(times) / usual);
+    for (const auto& [link, time] : typical) link->paces.push_back(1000 * time / usual);
   }
   std::vector<LinkGroup> found;
   for (auto& [ranks, link] : links) {
-    link.ranks = ranks;
-    if (const auto pace = paces.find(ranks); pace != paces.end()) {
-      link.comparable = true;
-      link.pace = static_cast<double>(median_of(pace->second)) / 1000;
-    }
-    found.push_back(std::move(link));
+    LinkGroup& group = link.group;
+    group.comparable = !link.paces.empty();
+    if (group.comparable) group.pace = static_cast<double>(median_of(std::move(link.paces))) / 1000;
+    found.push_back(std::move(group));
   }
   return found;
 }

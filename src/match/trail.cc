@@ -17,7 +17,9 @@ constexpr int kMostHops = 16;
 
 class Tracker {
  public:
-  explicit Tracker(const Job& job) : job_(job), comparison_(job, job.waits) { find_groups(); }
+  explicit Tracker(const Job& job) : job_(job), tables_(job, job.waits, 1), comparison_(tables_) {
+    find_groups();
+  }
   Trail follow(Part part);
 
  private:
@@ -28,6 +30,7 @@ class Tracker {
   TrailHop hop(const Part& part) const;
 
   const Job& job_;
+  ComparisonTables tables_;
   Comparison comparison_;
   std::map<Part, std::int32_t> groups_;  // of parts in matched operations
 };

@@ -19,8 +19,8 @@ std::int64_t median(std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-UsualTransfer::UsualTransfer(const Job& job, const Waits& waits)
-    : job_(job), waits_(waits), numbers_(job), op_of_(numbers_.size(), kNone) {
+UsualTransfer::UsualTransfer(const Job& job, const CommNumbers& numbers, const Waits& waits)
+    : job_(job), waits_(waits), numbers_(numbers), op_of_(numbers_.size(), kNone) {
   std::map<std::string_view, std::uint32_t> hosts;
   for (const RankTimeline& rank : job.ranks)
     host_of_.push_back(

@@ -11,8 +11,8 @@ namespace commlens {
 
 class UsualTransfer {
  public:
-  // `waits` must hold every communication's wait.
-  UsualTransfer(const Job& job, const Waits& waits);
+  // `waits` must hold every communication's wait; all must outlive this.
+  UsualTransfer(const Job& job, const CommNumbers& numbers, const Waits& waits);
 
   // How much of `transfer`, a part of a communication's transfer, is more than is usual for its
   // kind (operation, size, number of ranks and of hosts).
@@ -31,7 +31,7 @@ class UsualTransfer {
 
   const Job& job_;
   const Waits& waits_;
-  CommNumbers numbers_;
+  const CommNumbers& numbers_;
   std::vector<std::uint32_t> host_of_;  // by row of job.ranks: equal numbers, equal host names
   std::vector<std::uint32_t> op_of_;    // by number: row of Matching::ops; ~0: none
   std::vector<Ns> usual_;  // by row of Matching::ops; -1: no operation of its kind is whole

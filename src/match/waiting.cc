@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/parallel.h"
 #include "match/arrivals.h"
 #include "match/origin.h"
 #include "match/stretch.h"
@@ -26,8 +27,9 @@ namespace {
 
 class WaitFinder {
  public:
-  explicit WaitFinder(const Job& job)
+  WaitFinder(const Job& job, unsigned threads)
       : job_(job),
+        threads_(threads),
         numbers_(job),
         arrival_of_(numbers_.size(), kNone),
         attended_(numbers_.size(), 0),
@@ -51,6 +53,7 @@ class WaitFinder {
 
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   const Job& job_;
+  unsigned threads_;
   CommNumbers numbers_;
   std::vector<Ns> entries_;                // common time, by number
   std::vector<Arrival> arrivals_;          // those that somebody waited for
@@ -155,7 +158,7 @@ void WaitFinder::attend_pairs() {
 }
 
 void WaitFinder::measure_exposed() {
-  for (std::size_t rank = 0; rank < job_.ranks.size(); ++rank) {
+  for_each_parallel(job_.ranks.size(), threads_, [this](std::size_t rank) {
     for (std::size_t device = 0; device < job_.ranks[rank].devices.size(); ++device) {
       const DeviceTimeline& timeline = job_.ranks[rank].devices[device];
       std::vector<Wait>& waits = waits_.of[rank][device];
@@ -166,7 +169,7 @@ void WaitFinder::measure_exposed() {
         waits[op].least_exposed = index.exposed({start, start + waits[op].least_exposed});
       }
     }
-  }
+  });
 }
 
 void WaitFinder::charge(std::uint32_t number) {
@@ -208,12 +211,12 @@ Waits WaitFinder::run() {
   attend_pairs();
   measure_exposed();
   sum_up();
-  trace_origins(job_, {numbers_, entries_, arrivals_, arrival_of_}, waits_);
+  trace_origins(job_, {numbers_, entries_, arrivals_, arrival_of_}, threads_, waits_);
   return std::move(waits_);
 }
 
 }  // namespace
 
-Waits find_waits(const Job& job) { return WaitFinder(job).run(); }
+Waits find_waits(const Job& job, unsigned threads) { return WaitFinder(job, threads).run(); }
 
 }  // namespace commlens

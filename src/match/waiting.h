@@ -5,7 +5,8 @@
 
 namespace commlens {
 
-// From `job.matching` and `job.clocks`. Nothing of the job changes.
-Waits find_waits(const Job& job);
+// From `job.matching` and `job.clocks`. Nothing of the job changes. The result is the same for any
+// number of threads.
+Waits find_waits(const Job& job, unsigned threads = 1);
 
 }  // namespace commlens

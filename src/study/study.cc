@@ -1,18 +1,16 @@
 #include "study/study.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "analysis/analysis.h"
 #include "base/error.h"
+#include "base/parallel.h"
 #include "base/perf.h"
 #include "ingest/load.h"
 #include "match/classify.h"
@@ -38,29 +36,6 @@ namespace {
 
 unsigned threads_for(const StudyOptions& options) {
   return options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
-}
-
-// Calls `work(i)` for every i below `count`, on several threads; each i writes only what is its
-// own.
-template <class Work>
-void for_each_parallel(std::size_t count, unsigned threads, Work work) {
-  std::atomic<std::size_t> next{0};
-  std::mutex guard;
-  std::exception_ptr failure;
-  const auto loop = [&] {
-    try {
-      for (std::size_t i = next++; i < count; i = next++) work(i);
-    } catch (...) {
-      const std::lock_guard lock(guard);
-      failure = std::current_exception();
-    }
-  };
-  std::vector<std::jthread> helpers;
-  for (std::size_t i = 1; i < std::min<std::size_t>(threads, count); ++i)
-    helpers.emplace_back(loop);
-  loop();
-  helpers.clear();  // joins
-  if (failure) std::rethrow_exception(failure);
 }
 
 RankFrom rank_source(const StudyOptions& options) {
@@ -250,7 +225,7 @@ void check_steps(const Job& job, const StudyOptions& options) {
 
 // What the ranks did together: which operations are one, how their clocks relate, who waited for
 // whom, who is behind it.
-void relate_ranks(Job& job) {
+void relate_ranks(Job& job, unsigned threads) {
   if (!has_several_ranks(job)) {
     if (has_timelines(job)) job.notes.add(Note::one_rank);
     return;
@@ -259,7 +234,7 @@ void relate_ranks(Job& job) {
   job.clocks = relate_clocks(job);
   if (!job.clocks.infeasible.empty()) job.notes.add(Note::clocks_contradict, job.clocks.infeasible);
   if (!job.clocks.known) job.notes.add(Note::clocks_unrelated);
-  job.waits = find_waits(job);
+  job.waits = find_waits(job, threads);
   job.stragglers = find_stragglers(job);
   if (job.waits.known && !job.stragglers.known)
     job.notes.add(Note::stragglers_undecidable,
@@ -386,7 +361,7 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
-  measured(Stage::relate, [&] { relate_ranks(study.job); });
+  measured(Stage::relate, [&] { relate_ranks(study.job, settings.threads); });
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.
