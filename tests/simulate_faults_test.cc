@@ -275,6 +275,8 @@ TEST(FaultWords, AreRead) {
   EXPECT_EQ(parse_lose("1:4@end").place, LosePlace::end);
   EXPECT_EQ(parse_lose("1:4").count, 4);
   EXPECT_EQ(parse_seq("wrong"), SeqKind::process);
+  EXPECT_TRUE(parse_metadata("full"));
+  EXPECT_FALSE(parse_sync_records("none"));
 }
 
 TEST(FaultWords, AreRefusedInOneSentence) {
@@ -297,6 +299,9 @@ TEST(FaultWords, AreRefusedInOneSentence) {
     EXPECT_NE(message(parse_slow_link, text), "") << text;
   for (const std::string_view text : {"1", "1:", "1:2,", "x:1"})
     EXPECT_NE(message(parse_clock, text), "") << text;
+  EXPECT_EQ(message(parse_metadata, "all"), "--metadata: \"all\" is not full or none, such as none");
+  EXPECT_EQ(message(parse_sync_records, ""),
+            "--sync-records: \"\" is not full or none, such as none");
 }
 
 TEST(FaultWords, MustFitTheJob) {

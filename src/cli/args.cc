@@ -218,6 +218,13 @@ void add_recording_faults(CLI::App& verb, simulate::Scenario& scenario) {
           [&record](const std::string& text) { record.metadata = simulate::parse_metadata(text); },
           "What traces say of collectives: full; none (as old PyTorch)")
       ->type_name("NAME");
+  verb.add_option_function<std::string>(
+          "--sync-records",
+          [&record](const std::string& text) {
+            record.sync_records = simulate::parse_sync_records(text);
+          },
+          "What traces say of streams and hosts that wait: full; none (as most real traces)")
+      ->type_name("NAME");
 }
 
 std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {

@@ -102,10 +102,12 @@ bool Engine::attend(int rank, int index, GpuEvent& activity, const Instant& entr
   std::size_t& missing = missing_[static_cast<std::size_t>(activity.collective)];
   if (stream.entered) return missing == 0;
   stream.entered = true;
-  job_.attendance[static_cast<std::size_t>(activity.collective)][static_cast<std::size_t>(
-      activity.member)] = {.gpu_event = stream.tasks[stream.next].gpu_event, .entry = entry.at};
-  activity.start = entry.at;
+  const auto collective = static_cast<std::size_t>(activity.collective);
+  job_.attendance[collective][static_cast<std::size_t>(activity.member)] = {
+      .gpu_event = stream.tasks[stream.next].gpu_event, .entry = entry.at, .exit = entry.at};
+  activity.start = activity.end = entry.at;
   activity.bound = entry.bound;
+  if (job_.collectives[collective].apart) return true;
   if (--missing > 0) return false;
   complete(activity.collective);
   return true;

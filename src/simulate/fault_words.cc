@@ -85,6 +85,12 @@ Fault parse_factor(FaultKind kind, const Form& form, std::string_view text) {
           .steps = words.steps(steps)};
 }
 
+bool parse_full_or_none(std::string_view option, std::string_view text) {
+  if (text == "full") return true;
+  if (text == "none") return false;
+  refuse({option, "full or none", "none"}, text);
+}
+
 }  // namespace
 
 Fault parse_slow(std::string_view text) {
@@ -167,10 +173,9 @@ SeqKind parse_seq(std::string_view text) {
   refuse({"--seq", "group, wrong or none", "none"}, text);
 }
 
-bool parse_metadata(std::string_view text) {
-  if (text == "full") return true;
-  if (text == "none") return false;
-  refuse({"--metadata", "full or none", "none"}, text);
+bool parse_metadata(std::string_view text) { return parse_full_or_none("--metadata", text); }
+bool parse_sync_records(std::string_view text) {
+  return parse_full_or_none("--sync-records", text);
 }
 
 Ns parse_microseconds(std::string_view option, std::string_view text) {

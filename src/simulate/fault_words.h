@@ -21,6 +21,7 @@ Fault parse_missing(std::string_view text);       // RANK: "3"
 SeqKind parse_seq(std::string_view text);
 // "full", "none".
 bool parse_metadata(std::string_view text);
+bool parse_sync_records(std::string_view text);
 // "3", "0.5".
 Ns parse_microseconds(std::string_view option, std::string_view text);
 

@@ -76,7 +76,7 @@ At Walk::last_to_arrive(At at) const {
   const auto collective = static_cast<std::size_t>(own.collective);
   const std::vector<Attendance>& members = job_.attendance[collective];
   const Ns together = std::ranges::max_element(members, {}, &Attendance::entry)->entry;
-  if (own.start == together) return at;
+  if (own.start == together || job_.collectives[collective].apart) return at;
   At last{.rank = static_cast<int>(job_.ranks.size())};
   for (std::size_t i = 0; i < members.size(); ++i) {
     const int rank = job_.collectives[collective].members[i].rank;

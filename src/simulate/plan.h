@@ -69,7 +69,8 @@ struct Collective {
   // matrix would be the square of it, and groups can have thousands of members. Else empty.
   std::vector<std::int64_t> expert_rows{};
   bool to_experts = false;
-  Ns transfer = 0;  // from the last entry to the exits
+  Ns transfer = 0;     // from the last entry to the exits
+  bool apart = false;  // nobody waits for anybody, nothing is moved: each leaves as it enters
 };
 
 inline constexpr std::int64_t kElementBytes = 2;  // everything is BFloat16
@@ -92,6 +93,9 @@ struct Plan {
 
 // Validates the spec and writes the programs.
 Plan make_plan(const JobSpec& spec);
+
+// Whether the ranks of a communication are on several hosts.
+bool crosses_hosts(const Layout& layout, const Collective& collective);
 
 // How long the transfer of a communication takes on its links, without noise: see docs/simulate.md.
 Ns ideal_transfer(const JobSpec& spec, const Layout& layout, const Collective& collective);

@@ -51,6 +51,8 @@ std::int64_t wire_bytes(const JobSpec& spec, const Collective& collective) {
   }
 }
 
+}  // namespace
+
 bool crosses_hosts(const Layout& layout, const Collective& collective) {
   if (!collective.point_to_point)
     return layout.groups[static_cast<std::size_t>(collective.group)].crosses_hosts;
@@ -59,8 +61,6 @@ bool crosses_hosts(const Layout& layout, const Collective& collective) {
   };
   return host(0) != host(1);
 }
-
-}  // namespace
 
 std::vector<std::int64_t> rows_sent(const Collective& collective, std::size_t member) {
   return rows_of(collective, member, !collective.to_experts);

@@ -174,7 +174,7 @@ void attend(Truth& truth, const Collective& collective, const std::vector<Attend
     const Member& member = collective.members[i];
     const auto [event, entry, exit] = attendance[i];
     const ComputeCover& compute = computes[static_cast<std::size_t>(member.rank)];
-    const Ns wait = together - entry;
+    const Ns wait = collective.apart ? 0 : together - entry;
     member_waits.push_back(wait);
     OpTruth& op = truth.ops[member.op];
     ++op.count;
@@ -182,7 +182,7 @@ void attend(Truth& truth, const Collective& collective, const std::vector<Attend
     op.busy += exit - entry;
     op.hidden += compute.within(entry, exit);
     op.waited += wait;
-    op.transfer += exit - together;
+    op.transfer += exit - entry - wait;
     if (wait == 0) continue;
     const Ns exposed = wait - compute.within(entry, together);
     charge(truth.waits_with_senders, member.rank, last, wait, exposed);
