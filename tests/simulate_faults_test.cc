@@ -299,7 +299,8 @@ TEST(FaultWords, AreRefusedInOneSentence) {
     EXPECT_NE(message(parse_slow_link, text), "") << text;
   for (const std::string_view text : {"1", "1:", "1:2,", "x:1"})
     EXPECT_NE(message(parse_clock, text), "") << text;
-  EXPECT_EQ(message(parse_metadata, "all"), "--metadata: \"all\" is not full or none, such as none");
+  EXPECT_EQ(message(parse_metadata, "all"),
+            "--metadata: \"all\" is not full or none, such as none");
   EXPECT_EQ(message(parse_sync_records, ""),
             "--sync-records: \"\" is not full or none, such as none");
 }

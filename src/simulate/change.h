@@ -37,13 +37,15 @@ SimulatedJob simulate_changed(const Scenario& scenario, const std::vector<Change
 // How long a step takes, seen in two ways.
 struct StepTime {
   int steps = 0;
-  // The mean distance between the starts of neighbouring steps on the GPU (the first start of what
-  // was launched in them), over all ranks: the pace of a job that goes on, which a what-if answers.
-  // It leaves out the last step. Of a single step: the window.
-  Ns pace = 0;
-  // From the first GPU start to the last GPU end of the job: all of it, but it lacks one of the
-  // gaps between steps, so that window / steps is a little less than the pace.
+  // From the first GPU start to the last GPU end of the job. Divided by its steps it is the step
+  // time that a what-if answers: all that was recorded counts, and nothing needs to be known of
+  // where steps begin. It has one gap between steps too few, and so is a little less than the pace.
   Ns window = 0;
+  Ns step() const { return steps > 0 ? window / steps : window; }
+  // The mean distance between the starts of neighbouring steps on the GPU (the first start of what
+  // was launched in them) of the slowest rank: what a job that goes on takes. It leaves out the
+  // last step. Of a single step: the window.
+  Ns pace = 0;
   std::vector<Ns> pace_of_rank{};    // [rank]; 0 where nothing ran
   std::vector<Ns> window_of_rank{};  // its first start to its last end
 };

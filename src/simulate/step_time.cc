@@ -40,20 +40,19 @@ Distance between_steps(const RankTrace& trace) {
 StepTime find_step_time(const SimulatedJob& job) {
   StepTime time{.steps = job.spec.steps};
   Span whole;
-  Distance all;
   for (const RankTrace& trace : job.ranks) {
     Span span;
     for (const GpuEvent& event : trace.gpu) span.add(event);
     whole.start = std::min(whole.start, span.start);
     whole.end = std::max(whole.end, span.end);
     const Distance own = between_steps(trace);
-    all.length += own.length;
-    all.steps += own.steps;
     time.window_of_rank.push_back(span.length());
     time.pace_of_rank.push_back(own.steps > 0 ? own.length / own.steps : span.length());
   }
   time.window = whole.length();
-  time.pace = all.steps > 0 ? all.length / all.steps : time.window;
+  // Ranks of one pace may each have started a little earlier or later than the others.
+  const bool single = time.steps < 2 || time.pace_of_rank.empty();
+  time.pace = single ? time.window : std::ranges::max(time.pace_of_rank);
   return time;
 }
 
