@@ -76,6 +76,17 @@ void set_work(JobSpec& spec, Dice& dice) {
 
 bool is_ddp(const JobSpec& spec) { return spec.dp > 1 && !spec.fsdp; }
 
+// Clocks of all hosts but the first; the tool has to relate them.
+void set_clocks(Scenario& scenario, Dice& dice) {
+  const JobSpec& spec = scenario.spec;
+  for (int host = 1; host * spec.ranks_per_host < spec.world(); ++host) {
+    scenario.faults.list.push_back({.kind = FaultKind::clock,
+                                    .host = host,
+                                    .amount_ns = dice.between(-2'000'000, 2'000'000),
+                                    .drift_ppb = dice.between(-20'000, 20'000)});
+  }
+}
+
 Scenario make_job(std::string_view layout, Dice& dice) {
   Scenario scenario;
   JobSpec& spec = scenario.spec;
@@ -95,6 +106,7 @@ Scenario make_job(std::string_view layout, Dice& dice) {
                                     .rank = dice.pick(0, spec.world() - 1),
                                     .amount_ns = dice.between(200'000, 3'000'000)});
   }
+  if (dice.one_in(3)) set_clocks(scenario, dice);
   return scenario;
 }
 
@@ -179,6 +191,8 @@ const Kind kKinds[] = {
     {"links between hosts at another speed",
      [](Question& q, Dice& dice) {
        q.scenario.spec.ranks_per_host = q.scenario.spec.world() / 2;
+       std::erase_if(q.scenario.faults.list,
+                     [](const Fault& fault) { return fault.kind == FaultKind::clock; });
        const std::int64_t ppm = speed(dice);
        say(q, {.between_hosts = true, .speed_ppm = ppm}, times(ppm));
      }},
@@ -217,6 +231,8 @@ Question make_question(std::uint64_t number) {
     question.scenario = make_job(kLayouts[layout % kLayoutCount], dice);
     if (!fits(kind.name, question.scenario.spec)) continue;
     kind.make(question, dice);
+    question.scenario.record.sync_records = dice.one_in(2);
+    if (!question.scenario.record.sync_records) question.words += ", no sync records";
     return question;
   }
 }

@@ -14,7 +14,8 @@ namespace commlens::whatif_accuracy {
 inline constexpr std::string_view kLayouts[] = {"dp", "tp", "pp", "fsdp", "moe", "3d"};
 inline constexpr std::size_t kLayoutCount = std::size(kLayouts);
 
-// A job of a layout, with faults now and then, hosts that are too slow now and then.
+// A job of a layout; some have a slow rank, a late host, hosts that are too slow for their GPUs, or
+// clocks that differ.
 simulate::Scenario make_job(std::size_t layout, std::uint64_t number);
 
 struct Question {
