@@ -74,6 +74,13 @@ void set_work(JobSpec& spec, Dice& dice) {
   spec.moe_imbalance = static_cast<double>(dice.pick(0, 10)) / 100;
 }
 
+// Launches bind: what surrounds them takes as long as in interpreted code, the calls themselves a
+// little longer than usual.
+void make_hosts_slow(JobSpec& spec, Dice& dice) {
+  spec.range_ns = dice.between(5'000, 40'000);
+  spec.launch_ns = dice.between(4'500, 20'000);
+}
+
 bool is_ddp(const JobSpec& spec) { return spec.dp > 1 && !spec.fsdp; }
 
 // Clocks of all hosts but the first; the tool has to relate them.
@@ -93,7 +100,7 @@ Scenario make_job(std::string_view layout, Dice& dice) {
   set_layout(spec, layout, dice);
   set_work(spec, dice);
   spec.ranks_per_host = dice.one_in(2) ? 8 : 4;
-  if (dice.one_in(4)) spec.launch_ns = dice.between(10'000, 60'000);  // launches bind
+  if (dice.one_in(4)) make_hosts_slow(spec, dice);
   spec.seed = static_cast<std::uint64_t>(dice.between(1, std::int64_t{1} << 40U));
   scenario.faults.end_jitter_ns = dice.between(0, 3'000);
   if (dice.one_in(3)) {
@@ -185,7 +192,7 @@ const Kind kKinds[] = {
      }},
     {"launches never bind",
      [](Question& q, Dice& dice) {
-       if (dice.one_in(2)) q.scenario.spec.launch_ns = dice.between(10'000, 60'000);
+       if (dice.one_in(2)) make_hosts_slow(q.scenario.spec, dice);
        say(q, {.kind = ChangeKind::no_host}, "");
      }},
     {"links between hosts at another speed",
