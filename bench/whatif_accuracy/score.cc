@@ -36,9 +36,13 @@ PathScore score_path(std::size_t layout, std::uint64_t number, bool sync_records
   const simulate::SimulatedJob job = simulate::simulate(scenario.spec, scenario.faults);
   const simulate::PathTruth truth = simulate::find_critical_path(job);
   const PathComposition answer = Tool(record(job, scenario.record)).composition();
+  const bool clocks = std::ranges::any_of(scenario.faults.list, [](const simulate::Fault& fault) {
+    return fault.kind == simulate::FaultKind::clock;
+  });
   PathScore score{.layout = layout,
                   .number = number,
                   .sync_records = sync_records,
+                  .one_clock = !clocks,
                   .known = answer.known,
                   .sure = answer.sure};
   if (!answer.known) return score;

@@ -14,6 +14,7 @@ struct PathScore {
   std::size_t layout = 0;
   std::uint64_t number = 0;
   bool sync_records = true;
+  bool one_clock = true;
   bool known = false;
   bool sure = false;
   // Answer less truth as a part of the window, by simulate::PathClass; then what is unexplained.

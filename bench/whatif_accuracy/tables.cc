@@ -13,9 +13,11 @@ double limit(const PathScore& score) {
   return score.sync_records ? kPathWithin : kPathWithinInferred;
 }
 
-// Doubt is allowed only where the trace does not say who waited for whom.
+// Doubt is allowed only where the trace does not say who waited for whom, or by how much clocks
+// differ: pairs alone do not tell that.
 bool is_far(const PathScore& score) {
-  return score.known && score.worst() > limit(score) && (score.sure || score.sync_records);
+  const bool complete = score.sync_records && score.one_clock;
+  return score.known && score.worst() > limit(score) && (score.sure || complete);
 }
 
 struct PathSums {
