@@ -67,6 +67,11 @@ TEST(WhatIfScores, OfPaths) {
   EXPECT_EQ(missed({path(true, true, -0.011), path(true, true, 0)}, {}), far);
   // Doubt is no excuse where the trace says who waited for whom.
   EXPECT_EQ(missed({path(true, false, -0.011)}, {}), far);
+  PathScore clocks = path(true, false, -0.011);
+  clocks.one_clock = false;
+  EXPECT_TRUE(missed({clocks}, {}).empty());
+  clocks.sure = true;
+  EXPECT_EQ(missed({clocks}, {}), far);
   EXPECT_TRUE(missed({path(false, true, 0.049)}, {}).empty());
   EXPECT_EQ(missed({path(false, true, 0.051)}, {}), far);
   EXPECT_TRUE(missed({path(false, false, 0.2)}, {}).empty());

@@ -16,8 +16,9 @@ std::string far_off(const std::vector<PathScore>& scores);
 std::string far_off(const std::vector<WhatIfScore>& scores);
 
 // Requirements: with sync records the composition is within 1 % of the window, without within 5 %
-// or said to be doubtful; predictions are off by 3 % in the mean and 8 % at most; nine truths in
-// ten are inside the interval. One sentence for each that is missed.
+// or said to be doubtful, which it may be, too, where clocks differ; predictions are off by 3 % in
+// the mean and 8 % at most; nine truths in ten are inside the interval. One sentence for each that
+// is missed.
 inline constexpr double kPathWithin = 0.01;
 inline constexpr double kPathWithinInferred = 0.05;
 inline constexpr double kMeanError = 0.03;
