@@ -72,7 +72,7 @@ def keep(text, *parts):
 
 
 def figures(text):
-    return keep(text, "inputs", "job", "ranks", "ops", "evidence", "warnings")
+    return keep(text, "inputs", "job", "ranks", "ops", "ledger", "evidence", "warnings")
 
 
 def cat(_, path):
@@ -131,14 +131,49 @@ def rows_of(result, part, **where):
     return [r for r in result[part] if all(r.get(k) == v for k, v in where.items())]
 
 
+LEDGER_ROWS = {"compute": ["compute_ns"], "transfer": ["transfer_ns", "link_deficit_ns"], "memory": ["memory_ns"],
+               "wait": ["wait_compute_ns", "wait_host_ns", "wait_link_ns", "wait_imbalance_ns", "wait_undecided_ns"],
+               "host": ["host_ns"], "rest": ["unexplained_ns"]}
+
+
+def ledger_disagreements(result, parts, net):
+    """Lines for a ledger that does not sum up; of GPUs on one clock, for each row that the second method finds otherwise.
+    `net`: the waiting of all communication is known."""
+    found = result["ledger"]
+    if found is None:
+        return ["ledger: is null"] if parts else []
+    rows = [row for names in LEDGER_ROWS.values() for row in names]
+    lines = []
+    if sum(found[row] for row in rows) != found["step_ns"] or any(found[row] < 0 for row in rows):
+        lines.append(f"ledger: the rows do not sum to the step: {found}")
+    clocks = result["clocks"] or []
+    one_clock = len(result["inputs"]) == 1 or (net and clocks and all(c["offset_ns"] == 0 for c in clocks))
+    if not parts or not one_clock:
+        return lines
+    ours = slow.ledger(parts, found["steps"] or 0)
+    for name, theirs in (("window", "window_ns"), ("step", "step_ns"), ("gpus", "gpus")):
+        if ours[name] != found[theirs]:
+            lines.append(f"ledger: {theirs} program {found[theirs]}, slow method {ours[name]}")
+    ours["transfer"] += ours["deficit"]
+    ours["wait"] += ours["open"]
+    # Each row is rounded down or up, so that a sum of several is away from the mean by less than as many.
+    per = ours["gpus"] * max(1, found["steps"] or 0)
+    for name, names in LEDGER_ROWS.items():
+        theirs = sum(found[row] for row in names)
+        if abs(theirs * per - ours[name]) >= len(names) * per:
+            lines.append(f"ledger: {'+'.join(names)} program {theirs}, slow method {ours[name] / per}")
+    return lines
+
+
 def disagreements(result):
     """Lines for what the second method finds otherwise in the inputs of a result over whole recordings."""
     used = [i for i in result["inputs"] if i["format"] is not None and i["events"]]
     if len({i["rank"] for i in used}) != len(used):
         return ["two recordings of one rank: the second method reads files one by one"]
-    lines, recordings = [], []
+    lines, recordings, analysed = [], [], []
     for given in used:
         ours = slow.analyse(given["path"])
+        analysed.append(ours)
         recordings.append(ours["events"])
         rows = rows_of(result, "ranks", rank=given["rank"])
         lines += compare.compare({**ours, "rank": None, "ops": []}, {"ranks": rows, "ops": []})
@@ -155,6 +190,8 @@ def disagreements(result):
         rows = [e for e in found if e["op"] == op]
         time_of = (lambda r: r["busy_ns"] - r["wait_ns"]) if op in net else (lambda r: r["busy_ns"])
         ops.append(slow.op_row(op, rows, time_of))
+    parts = [part for ours in analysed for part in ours["parts"]]
+    lines += ledger_disagreements(result, parts, all(row["op"] in net for row in ops))
     if any(r.get("basis") == "gpu" for r in result["ranks"]):
         lines += compare.compare({"rank": None, "ranks": [], "ops": ops}, {"ranks": [], "ops": result["ops"]})
     return lines

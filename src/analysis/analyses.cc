@@ -5,6 +5,7 @@ namespace commlens {
 // One line an analysis.
 extern const Analysis kStragglers;
 extern const Analysis kExplain;
+extern const Analysis kLedger;
 extern const Analysis kBreakdown;
 extern const Analysis kOperations;
 extern const Analysis kGroups;
@@ -17,11 +18,11 @@ extern const Analysis kWaits;
 
 namespace {
 
-constexpr const Analysis* kAnalyses[] = {&kStragglers,  &kExplain, &kBreakdown, &kOperations,
-                                         &kGroups,      &kSizes,   &kSlices,    &kEvidenceCounts,
-                                         &kCollectives, &kClocks,  &kWaits};
+constexpr const Analysis* kAnalyses[] = {&kStragglers,     &kExplain,     &kLedger, &kBreakdown,
+                                         &kOperations,     &kGroups,      &kSizes,  &kSlices,
+                                         &kEvidenceCounts, &kCollectives, &kClocks, &kWaits};
 
-constexpr std::string_view kAbsentParts[] = {"critical_path", "ledger", "findings"};
+constexpr std::string_view kAbsentParts[] = {"critical_path", "findings"};
 
 }  // namespace
 

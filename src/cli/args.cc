@@ -76,6 +76,25 @@ void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
       ->capture_default_str();
 }
 
+void add_rate_options(CLI::App& verb, StudyOptions& study) {
+  verb.add_option("--peak", study.peaks,
+                  "Bus bandwidth in GB/s that links can reach: 180, all_reduce=180 or "
+                  "dp:all_reduce=40; repeatable")
+      ->check(not_empty())
+      ->type_name("RATES")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);  // the next word is a PATH
+  verb.add_option("--calibrate", study.calibrations,
+                  "What links can reach, as nccl-tests measured and printed it; OP=FILE where the "
+                  "file does not name the operation; repeatable")
+      ->check(not_empty())
+      ->type_name("FILE")
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+}
+
 // Turns a number with a unit ("25MB", "1.2ms") into a whole number of the smallest unit, as text.
 CLI::Validator with_units(std::map<std::string, std::int64_t> units, const std::string& example) {
   const auto convert = [units = std::move(units), example](std::string& text) -> std::string {
@@ -250,6 +269,7 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
                          "Also follow this rank's longest waits back to where they came from")
             ->type_name("RANK")
             ->check(CLI::NonNegativeNumber);
+      if (command->name == "analyze") add_rate_options(*verb, arguments.study);
       if (command->name == "analyze")
         verb->add_option("--by", raw.by,
                          "Also sum communication by these keys: op,rank (op, group, size, dtype, "

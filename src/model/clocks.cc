@@ -42,6 +42,10 @@ Ns Clocks::common(std::size_t row, Ns own) const {
   return near(shifted + share(line.drift_ppm * 1e-6, near(shifted) - near(origin)));
 }
 
+Ns Clocks::own(std::size_t row, Ns common) const {
+  return near(near(common) - near(base[row]) - added_at(*this, row, common));
+}
+
 ClockError Clocks::error(std::size_t a, std::size_t b, Ns at) const {
   if (a == b) return {};
   if (domain[a] == domain[b]) return {-skew, skew};

@@ -71,6 +71,8 @@ class Clocks {
 
   // A row's own time as common time, by the estimate.
   Ns common(std::size_t row, Ns own) const;
+  // Its inverse, within the rounding of a drift.
+  Ns own(std::size_t row, Ns common) const;
   // Bounds on (true time of `a` - true time of `b`) minus (estimated), for instants near `at`
   // (common time): those that lie D away from it can be off by another 200 parts per million of D.
   // {-skew, skew} within one domain; +-kUnbounded where nothing bounds them.

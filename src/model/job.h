@@ -13,11 +13,13 @@
 
 #include "model/clocks.h"
 #include "model/interval_set.h"
+#include "model/ledger.h"
 #include "model/matching.h"
 #include "model/operation.h"
 #include "model/stragglers.h"
 #include "model/trace.h"
 #include "model/trail.h"
+#include "model/transfer_fit.h"
 #include "model/waits.h"
 
 namespace commlens {
@@ -125,6 +127,13 @@ struct StepFigures {
       exposures;  // of it and the rows behind it; the others have no part in the step
 };
 
+// What a GPU did, also outside the window of the figures.
+struct WiderSets {
+  IntervalSet compute;
+  IntervalSet memory_only;  // copies while neither compute nor communication ran
+  IntervalSet host_idle;    // idle with nothing queued; empty where launches are not known
+};
+
 // One GPU of one rank (or its host, for backends that move data there).
 struct DeviceTimeline {
   std::optional<std::int64_t> device;  // nothing for host intervals
@@ -146,6 +155,9 @@ struct DeviceTimeline {
   std::vector<OwnTime> own_at_end;
   IntervalSet compute_under_comm;  // the part of `compute` while any communication ran
   bool launches_known = false;     // whether `host` of the above can be told from `gaps`
+
+  // Only where figures are of some steps: the window of all ranks is wider than each one's.
+  std::optional<WiderSets> wider;
 };
 
 // How long one kernel takes on one rank: what tells a slow GPU from more work.
@@ -179,6 +191,8 @@ struct Job {
   Clocks clocks;
   Waits waits;
   Stragglers stragglers;
+  TransferFits transfer_fits;
+  Ledger ledger;
   std::vector<Trail> trails;  // of the rank that --explain names
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others

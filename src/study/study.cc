@@ -13,15 +13,18 @@
 #include "base/parallel.h"
 #include "base/perf.h"
 #include "ingest/load.h"
+#include "ingest/nccl_tests.h"
 #include "match/classify.h"
 #include "match/clocks.h"
 #include "match/collectives.h"
 #include "match/exposure.h"
+#include "match/ledger.h"
 #include "match/merge.h"
 #include "match/own_time.h"
 #include "match/runs.h"
 #include "match/stragglers.h"
 #include "match/trail.h"
+#include "match/transfer_fits.h"
 #include "match/waiting.h"
 #include "match/windows.h"
 #include "model/kernel_name.h"
@@ -54,9 +57,32 @@ std::vector<NameRule> read_rules(const std::string& path) {
   return parse_name_rules(text, path);
 }
 
+RateOptions rate_options(const StudyOptions& options) {
+  RateOptions rates;
+  for (const std::string& text : options.peaks) {
+    const std::vector<PeakRate> more = parse_peaks(text);
+    rates.peaks.insert(rates.peaks.end(), more.begin(), more.end());
+  }
+  for (const std::string& word : options.calibrations) {
+    const std::vector<CalibrationTable> more = read_nccl_tests(word);
+    rates.tables.insert(rates.tables.end(), more.begin(), more.end());
+  }
+  return rates;
+}
+
 WindowOptions window_options(const StudyOptions& options) {
   return {.choice = options.window == "steps" ? WindowChoice::steps : WindowChoice::gpu,
           .steps = options.steps};
+}
+
+WiderSets wider_sets(const DeviceTimeline& device, const IntervalSet& host_idle) {
+  std::vector<Interval> comm;
+  comm.reserve(device.comm.size());
+  for (const CommOp& op : device.comm) comm.push_back(op.time);
+  return {.compute = device.compute,
+          .memory_only = set_difference(set_difference(device.memory, IntervalSet(std::move(comm))),
+                                        device.compute),
+          .host_idle = host_idle};
 }
 
 // Figures of the chosen window and of every chosen step. `host_idle`: by device, when nothing was
@@ -71,6 +97,8 @@ void compute_figures(RankTimeline& rank, const std::vector<IntervalSet>& host_id
     device.breakdown = figures.breakdown;
     device.breakdown.host_idle = host_idle[d].overlap(device.breakdown.window);
     device.exposures = std::move(figures.exposures);
+    if (options.choice != WindowChoice::gpu || !options.steps.empty())
+      device.wider = wider_sets(device, host_idle[d]);
     const ExposureFigures exposure(device);
     for (const auto& [number, range] : device.steps) {
       if (!step_is_chosen(number, options)) continue;
@@ -235,6 +263,7 @@ void relate_ranks(Job& job, unsigned threads) {
   if (!job.clocks.infeasible.empty()) job.notes.add(Note::clocks_contradict, job.clocks.infeasible);
   if (!job.clocks.known) job.notes.add(Note::clocks_unrelated);
   job.waits = find_waits(job, threads);
+  job.transfer_fits = find_transfer_fits(job);
   job.stragglers = find_stragglers(job);
   if (job.waits.known && !job.stragglers.known)
     job.notes.add(Note::stragglers_undecidable,
@@ -329,6 +358,7 @@ void check_options(const StudyOptions& options) {
   check_slices(options.by);
   if (!options.hosts.empty()) parse_hosts(options.hosts);
   read_rules(options.rules_file);
+  rate_options(options);
 }
 
 Study run_study(const StudyOptions& options) {
@@ -338,6 +368,7 @@ Study run_study(const StudyOptions& options) {
                           .rules = read_rules(options.rules_file),
                           .windows = window_options(options),
                           .keep_activities = options.keep_activities};
+  const RateOptions rates = rate_options(options);
   study.whole_window =
       settings.windows.choice == WindowChoice::gpu && settings.windows.steps.empty();
 
@@ -362,6 +393,7 @@ Study run_study(const StudyOptions& options) {
   check_steps(study.job, options);
 
   measured(Stage::relate, [&] { relate_ranks(study.job, settings.threads); });
+  study.job.ledger = find_ledger(study.job, rates);
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.

@@ -26,6 +26,8 @@ struct StudyOptions {
   std::vector<std::int64_t> ranks;           // --ranks; empty: all
   std::vector<std::vector<std::string>> by;  // --by
   std::optional<std::int64_t> explain;       // --explain
+  std::vector<std::string> peaks;            // --peak: "180", "all_reduce=180,dp:all_reduce=40"
+  std::vector<std::string> calibrations;     // --calibrate: FILE or OP=FILE
   bool keep_activities = false;              // timelines need every GPU activity; analyses do not
   unsigned jobs = 0;                         // --jobs; 0: all cores
   std::function<void(std::size_t done, std::size_t total)> progress;

@@ -13,6 +13,7 @@ Definitions: shared/methods.md sections 1-5, shared/formats/kineto-trace.md. Whe
 choice is at the place, marked CHOICE. What it does not do: repair broken JSON, match ranks, align clocks.
 """
 import argparse
+import bisect
 import gzip
 import json
 import os
@@ -521,6 +522,118 @@ def wait_for_last(recordings):
                 r["wait_ns"] = min(last - r["start_ns"], r["busy_ns"])
 
 
+# ------------------------------------------------------------------------------------------------------------ ledger
+
+
+def nothing_queued(gpu, host, strip, busy):
+    """Pieces (start, end) of idle time in which every activity that starts later is not launched yet; None where fewer
+    than nine in ten have a launch. Idle time is cut at every launch, so that a piece is all one or all the other."""
+    launches = {e: host.launch_of(e) for e in gpu}
+    known = [(l.start, e.start, e.end) for e, l in launches.items() if l is not None]
+    if not known or 10 * len(known) < 9 * len(gpu):
+        return None
+    by_start = sorted(known, key=lambda row: row[1])
+    earliest = [None] * (len(by_start) + 1)                        # launch of those that start at or after the i-th
+    for i in range(len(by_start) - 1, -1, -1):
+        earliest[i] = by_start[i][0] if earliest[i + 1] is None else min(by_start[i][0], earliest[i + 1])
+    starts = [row[1] for row in by_start]
+    cuts = sorted({launch for launch, _, _ in known})
+    pieces = []
+    for i in range(strip.count):
+        if busy[i]:
+            continue
+        lo, hi = strip.edges[i], strip.edges[i + 1]
+        inside = cuts[bisect.bisect_right(cuts, lo):bisect.bisect_left(cuts, hi)]
+        for a, b in zip([lo, *inside], [*inside, hi]):
+            # An activity without length is done with where it starts.
+            next_launch = earliest[bisect.bisect_left(starts, b)]
+            if next_launch is None or next_launch >= b:
+                pieces.append((a, b))
+    return pieces
+
+
+def ledger_parts(gpu, host, rows, recorded):
+    """What the ledger needs of one device: instants in pieces that are all one thing."""
+    comm_events = [e for e in gpu if is_communication(e)]
+    strip = Strip(gpu)
+    compute = strip.paint([e for e in gpu if e.kind == "kernel" and not is_communication(e)])
+    comm = strip.paint(comm_events)
+    memory = strip.paint([e for e in gpu if e.kind != "kernel"])
+    busy = [a or b or c for a, b, c in zip(compute, comm, memory)]
+    return {"strip": strip, "compute": compute, "comm": comm, "memory": memory, "rows": rows, "recorded": recorded,
+            "queue": nothing_queued(gpu, host, strip, busy), "lo": strip.edges[0], "hi": strip.edges[-1]}
+
+
+def largest_remainder(amount, weights):
+    total = sum(weights)
+    if not total:
+        return [0] * len(weights)
+    shares = [amount * w // total for w in weights]
+    order = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i] % total), i))
+    for i in order[:amount - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+PIECES = ("wait", "open", "transfer", "deficit")
+
+
+def cut_communication(row, achievable):
+    """[(piece, start, end)] of a communication: `wait_ns` of None is not known."""
+    start, end = row["start_ns"], row["start_ns"] + row["busy_ns"]
+    wait = row.get("wait_ns")
+    limit = achievable(row)
+    if wait is None:
+        return [("open", start, end)]
+    usual = end if limit is None else min(end, start + wait + limit)
+    return [("wait", start, start + wait), ("transfer", start + wait, usual), ("deficit", usual, end)]
+
+
+def exposed_pieces(part, achievable):
+    """Exposed communication of a device by piece: time at which k are there is kept apart by k and rounded once."""
+    strip, cuts = part["strip"], [c for row in part["rows"] for c in cut_communication(row, achievable)]
+    edges = sorted(set(strip.edges) | {t for _, a, b in cuts for t in (a, b)})
+    covered = {t: i for i, t in enumerate(strip.edges)}
+    by_count, cell, coming, here = {}, 0, sorted(cuts, key=lambda c: -c[1]), []
+    for lo, hi in zip(edges, edges[1:]):
+        cell = covered.get(lo, cell)
+        while coming and coming[-1][1] <= lo:
+            here.append(coming.pop())
+        here = [cut for cut in here if cut[2] > lo]
+        there = [piece for piece, _, _ in here]
+        if there and not part["compute"][cell]:
+            sums = by_count.setdefault(len(there), dict.fromkeys(PIECES, 0))
+            for piece in there:
+                sums[piece] += hi - lo
+    total = dict.fromkeys(PIECES, 0)
+    for count, sums in by_count.items():
+        shares = largest_remainder(sum(sums.values()) // count, [sums[p] for p in PIECES])
+        for piece, share in zip(PIECES, shares):
+            total[piece] += share
+    return total
+
+
+def ledger(parts, steps, achievable=lambda row: None):
+    """The ledger of devices on one clock; waiting is not split by origin. `steps`: how many, 0 is not known."""
+    lo, hi = min(p["lo"] for p in parts), max(p["hi"] for p in parts)
+    sums = dict.fromkeys(("compute", "transfer", "deficit", "wait", "open", "memory", "host", "rest"), 0)
+    for part in parts:
+        strip = part["strip"]
+        mine = exposed_pieces(part, achievable)
+        mine["compute"] = sum(strip.length(i) for i in range(strip.count) if part["compute"][i])
+        mine["memory"] = sum(strip.length(i) for i in range(strip.count)
+                             if part["memory"][i] and not part["compute"][i] and not part["comm"][i])
+        mine["host"] = 0
+        if part["queue"] is not None:
+            first, last = part["recorded"]
+            mine["host"] = sum(b - a for a, b in part["queue"])
+            mine["host"] += max(0, part["lo"] - max(lo, first)) + max(0, min(hi, last) - part["hi"])
+        mine["rest"] = hi - lo - sum(mine.values())
+        for key, value in mine.items():
+            sums[key] += value
+    return {"window": hi - lo, "step": (2 * (hi - lo) + max(1, steps)) // (2 * max(1, steps)), "gpus": len(parts), **sums}
+
+
 def step_windows(events, gpu, host):
     """[(number, start, end)] of one device, in order: from each step's first GPU start to the next one's."""
     steps = {}
@@ -567,13 +680,18 @@ def analyse_trace(path, top, json_events):
     gpu = [e for e in events if e.kind in GPU]
     result = {"file": path, "rank": rank_of(path, top), "ranks": [], "ops": [], "steps": [], "events": [],
               "dropped": dropped, "backwards": sum(e.backwards for e in gpu),
-              "clipped": sum(hasattr(e, "clipped") for e in gpu), "named_nccl": 0}
+              "clipped": sum(hasattr(e, "clipped") for e in gpu), "named_nccl": 0, "parts": []}
+    steps = [e for e in events if e.kind == "annotation" and re.fullmatch(r"ProfilerStep\s*#(\d+)", e.name)]
+    ranges = [e for e in host.ranges if range_op(e)]
+    around = gpu + [e for e in steps if e.end > e.start] + ranges
+    instants = [t for e in around for t in (e.start, e.end)] + [l.start for l in host.launches]
     for device in sorted({e.device for e in gpu}, key=lambda d: (d is None, d)):
         mine = [e for e in gpu if e.device == device]
         figures, rows, named, paint = analyse_device(mine, host)
         result["ranks"].append({"device": device, **figures})
         result["events"] += rows
         result["named_nccl"] += named
+        result["parts"].append(ledger_parts(mine, host, rows, (min(instants), max(instants))))
         for number, lo, hi in step_windows(events, mine, host):
             result["steps"].append({"device": device, "step": number, **breakdown(*paint, lo, max(lo, hi))})
     for op in sorted({r["op"] for r in result["events"]}):
@@ -640,6 +758,7 @@ def main():
         print(f"slow_analysis: {e}", file=sys.stderr)
         return 3
     for result in results:
+        del result["parts"]
         if options.brief:
             del result["events"]
     json.dump(results[0] if len(results) == 1 else results, sys.stdout, indent=1)
