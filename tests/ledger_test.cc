@@ -357,8 +357,7 @@ TrueRows true_rows(const simulate::SimulatedJob& job, int rank, Interval window,
   Interval recorded = own;
   for (const simulate::Step& step : trace.steps)
     recorded = {std::min(recorded.start, step.start), std::max(recorded.end, step.end)};
-  instants.insert(
-      {std::max(window.start, recorded.start), std::min(window.end, recorded.end)});
+  instants.insert({std::max(window.start, recorded.start), std::min(window.end, recorded.end)});
   const std::vector<Ns> edges(instants.begin(), instants.end());
   const auto place = [&edges](Ns at) {
     return static_cast<std::size_t>(std::lower_bound(edges.begin(), edges.end(), at) -
@@ -475,7 +474,7 @@ void expect_truth(const simulate::SimulatedJob& job, double gbs) {
 
 TEST(LedgerTruth, OfSimulatedJobs) {
   const std::vector<simulate::JobSpec> specs{
-      {.dp = 2, .layers = 2, .steps = 2},
+      {.dp = 2, .layers = 2, .steps = 2, .layer_forward_ns = 100'000},
       {.dp = 2, .tp = 2, .layers = 2, .steps = 3},
       {.dp = 1, .pp = 2, .layers = 4, .steps = 2, .microbatches = 3},
       {.dp = 2, .pp = 2, .layers = 2, .steps = 2, .microbatches = 2, .noise = 0.3},

@@ -45,7 +45,8 @@ Value lower_median(std::vector<Value>& values) {
 Point point_of(const std::vector<TransferSample>& samples, std::size_t from, std::size_t to) {
   std::vector<Ns> times;
   for (std::size_t i = from; i < to; ++i) times.push_back(samples[i].time);
-  return {.bytes = static_cast<double>(samples[from + (to - from - 1) / 2].bytes),
+  const std::size_t middle = from + (to - from - 1) / 2;
+  return {.bytes = static_cast<double>(samples[middle].bytes),
           .time = static_cast<double>(lower_median(times)),
           .weight = static_cast<double>(to - from)};
 }

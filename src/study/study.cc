@@ -392,8 +392,10 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
-  measured(Stage::relate, [&] { relate_ranks(study.job, settings.threads); });
-  study.job.ledger = find_ledger(study.job, rates);
+  measured(Stage::relate, [&] {
+    relate_ranks(study.job, settings.threads);
+    study.job.ledger = find_ledger(study.job, rates);
+  });
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.
