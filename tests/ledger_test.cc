@@ -198,6 +198,26 @@ TEST(Ledger, OneRankAlone) {
   EXPECT_TRUE(ledger.rates.empty());
 }
 
+// Two GPUs of one process: one clock, whether or not anything relates it to others.
+TEST(Ledger, OneRankWithTwoGpus) {
+  SmallJob job(1);
+  job.compute(0, 0, 10);
+  Job done = job.done();
+  done.matching = {};
+  done.clocks = {};
+  cut_at(done, 20, {3});
+  DeviceTimeline second = done.ranks[0].devices[0];
+  second.device = 1;
+  second.extent = second.breakdown.window = {12, 30};
+  done.ranks[0].devices.push_back(second);
+  const Ledger ledger = ledger_of(done);
+  EXPECT_EQ(ledger.step, 30);  // not 20
+  EXPECT_EQ(ledger.gpus, 2);
+  EXPECT_EQ(ledger.of(LedgerRow::compute), 10);
+  EXPECT_EQ(ledger.of(LedgerRow::host), 3);
+  EXPECT_EQ(ledger.of(LedgerRow::unexplained), 17);
+}
+
 TEST(Ledger, NothingRanNothingIsKnown) {
   Job job;
   EXPECT_FALSE(find_ledger(job, {}).known);

@@ -102,12 +102,22 @@ void LedgerMaker::choose_gpus() {
   }
 }
 
+// Of all GPUs of one rank, which share its clock.
+Interval window_of(const RankTimeline& rank) {
+  Interval window = rank.devices.front().breakdown.window;
+  for (const DeviceTimeline& device : rank.devices) {
+    const Interval own = device.breakdown.window;
+    window = {std::min(window.start, own.start), std::max(window.end, own.end)};
+  }
+  return window;
+}
+
 // From the first start to the last end of any; where a clock is not related to the others', its own
 // window is laid at the beginning.
 void LedgerMaker::place_windows() {
   std::optional<Interval> job;
   for (const Gpu& gpu : gpus_) {
-    const Interval own = device_of(gpu).breakdown.window;
+    const Interval own = window_of(job_.ranks[gpu.rank]);
     length_ = std::max(length_, own.length());
     if (!gpu.placed) continue;
     const Interval common{job_.clocks.common(gpu.rank, own.start),
@@ -117,7 +127,7 @@ void LedgerMaker::place_windows() {
   }
   if (job) length_ = std::max(length_, job->length());
   for (Gpu& gpu : gpus_) {
-    const Interval own = device_of(gpu).breakdown.window;
+    const Interval own = window_of(job_.ranks[gpu.rank]);
     gpu.window = {own.start, later(own.start, length_)};
     if (!gpu.placed || !job) continue;
     // Never less than its own window, whatever rounding does.
