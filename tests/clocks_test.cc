@@ -214,8 +214,11 @@ TEST(Clocks, AnEstimateOutsideItsBoundsIsMoved) {
     job.together(Op::all_reduce, {0, 1}, {us(0, 60), us(0, 160)});
     job.pair(0, 1, us(500, 520), us(500, 530));
   }
-  const ClockLine line = relate_clocks(job.done()).lines[1];
+  const Clocks clocks = relate_clocks(job.done());
+  const ClockLine& line = clocks.lines[1];
   ASSERT_TRUE(line.offset);
+  EXPECT_NE(clocks.infeasible.find("ranks 1 are"), std::string::npos) << clocks.infeasible;
+  EXPECT_EQ(clocks.error(0, 1, 2 * kMs).upper, ClockError::kUnbounded);
   EXPECT_NEAR(static_cast<double>(*line.offset), static_cast<double>(line.lower.value()), 100);
   expect_just_below(line.lower, -30 * kUs, 3 * kUs);
   EXPECT_GE(line.spread, 66 * kUs);
@@ -405,6 +408,77 @@ TEST(Clocks, AStepLeavesAClockUnbounded) {
   EXPECT_FALSE(clocks.lines[1].lower);
   EXPECT_EQ(clocks.lines[2].offset, 0);
   EXPECT_TRUE(clocks.lines[2].upper);
+}
+
+// Steps that are smaller than a transfer takes: no bound is contradicted, but the ends go apart at
+// once. Early, in the middle and late in the window, forward and back, of one clock or of the
+// reference's; and clocks that only drift, or scatter, are no steps.
+TEST(Clocks, ASmallStepIsSeenInTheEnds) {
+  for (const Ns step : {30 * kUs, 300 * kUs, -300 * kUs}) {
+    for (const int at_operation : {4, 15, 26}) {
+      for (const std::size_t stepped : {std::size_t{0}, std::size_t{1}}) {
+        ClockJob job({"a", "b", "c"});
+        for (int i = 0; i < 30; ++i) {
+          const Ns at = i * kMs;
+          std::vector<Interval> times;
+          for (std::size_t rank = 0; rank < 3; ++rank) {
+            const Ns ahead = rank == stepped && i >= at_operation ? step : 0;
+            const Ns jitter = (7 * i + 3 * static_cast<Ns>(rank)) % 4 * kUs;
+            times.push_back({at + ahead, at + ahead + 500 * kUs + jitter});
+          }
+          job.together(Op::all_reduce, {0, 1, 2}, times);
+        }
+        const Clocks clocks = relate_clocks(job.done());
+        SCOPED_TRACE(testing::Message() << step << " " << at_operation << " " << stepped);
+        EXPECT_NE(clocks.infeasible.find("jump by"), std::string::npos) << clocks.infeasible;
+        EXPECT_FALSE(clocks.lines[1].offset);
+        EXPECT_FALSE(clocks.lines[1].upper);
+        EXPECT_FALSE(clocks.spread(0, 1));
+        EXPECT_EQ(clocks.lines[2].offset.has_value(), stepped == 1);
+      }
+    }
+  }
+}
+
+TEST(Clocks, DriftAndScatterAreNoStep) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    ClockJob job({"a", "b"});
+    job.set_clock(1, kMs, static_cast<double>(random() % 400) - 200);
+    const Ns scatter = kUs * static_cast<Ns>(1 + random() % 40);
+    const int operations = 6 + static_cast<int>(random() % 60);
+    for (int i = 0; i < operations; ++i) {
+      const Ns at = 5 * i * kMs;
+      const auto end = [&] {
+        return at + 500 * kUs + static_cast<Ns>(random()) % scatter +
+               (random() % 20 == 0 ? 200 * kUs : 0);
+      };
+      const Ns first = end();
+      job.together(Op::all_reduce, {0, 1}, {{at, first}, {at, end()}});
+    }
+    const Clocks clocks = relate_clocks(job.done());
+    EXPECT_EQ(clocks.infeasible, "") << seed;
+    EXPECT_TRUE(clocks.lines[1].offset) << seed;
+  }
+}
+
+// Most ends say 300 us, but then rank 0 would have entered after rank 1 had left, in the others:
+// clipped into its bounds the estimate is neither.
+TEST(Clocks, AnEstimateThatCausalityExcludesMakesNothingCertain) {
+  ClockJob job({"a", "b"});
+  for (int i = 0; i < 30; ++i) {
+    const Ns at = i * kMs;
+    const bool odd = i % 3 == 0;
+    job.together(
+        Op::all_reduce, {0, 1},
+        {{at + (odd ? 390 : 0) * kUs, at + 400 * kUs}, {at, at + (odd ? 400 : 700) * kUs}});
+  }
+  const Clocks clocks = relate_clocks(job.done());
+  EXPECT_NE(clocks.infeasible.find("off what causality allows"), std::string::npos)
+      << clocks.infeasible;
+  EXPECT_EQ(clocks.error(0, 1, 15 * kMs).upper, ClockError::kUnbounded) << "nothing is certain";
+  EXPECT_EQ(clocks.error(0, 1, 15 * kMs).lower, -ClockError::kUnbounded);
+  EXPECT_GE(clocks.spread(0, 1), 280 * kUs);
 }
 
 // Numbers say one thing, a group matched by likeness another: the numbers are kept.

@@ -13,6 +13,9 @@
 // Which pairs: a tree that prefers pairs with many operations in common. In each group one domain
 // stands for all as its hub, so that a group of n clocks costs n differences, not n * n.
 //
+// A clock that is stepped while it is recorded shows as two levels with a jump between them: no
+// line describes it, and the jump is reported.
+//
 // When it is wrong: where ends differ by a constant for another reason (one host always leaves
 // 20 us later) that is taken for an offset. The bounds, which this estimate must lie in, do not
 // rest on it, and only they make a verdict certain.
@@ -29,6 +32,10 @@ namespace {
 
 constexpr std::size_t kFewestSamples = 3;  // fewer agree by chance
 constexpr Ns kLeastSpread = 1'000;         // resolution of microsecond files
+// A jump is looked for between the medians of so many samples before and behind an instant.
+constexpr std::size_t kBesideStep = 6;
+constexpr std::size_t kBesideStepOfFew = 3;
+constexpr Ns kLeastStep = 5'000;
 
 // The middle one; reorders.
 template <class Values>
@@ -86,6 +93,43 @@ Slope slope_of(const std::vector<ClockSample>& samples) {
   return {is_drift ? rate : 0, std::min(kLargestDrift, by_chance / gap)};
 }
 
+// By how much neighbours differ, but for the largest tenth.
+Ns scatter_of_neighbours(const std::vector<ClockSample>& samples) {
+  std::vector<Ns> changes;
+  for (std::size_t i = 1; i < samples.size(); ++i)
+    changes.push_back(std::abs(near_time(samples[i].ahead) - near_time(samples[i - 1].ahead)));
+  std::sort(changes.begin(), changes.end());
+  return percentile(changes, 0.9);
+}
+
+ClockSample middle_of(const std::vector<ClockSample>& samples, std::size_t first,
+                      std::size_t count) {
+  std::vector<Ns> times;
+  std::vector<Ns> values;
+  for (std::size_t i = first; i < first + count; ++i) {
+    times.push_back(samples[i].at);
+    values.push_back(samples[i].ahead);
+  }
+  return {median_of(times), median_of(values)};
+}
+
+// The largest jump between neighbouring windows that is more than scatter and drift.
+Ns step_in(const std::vector<ClockSample>& samples) {
+  const std::size_t count = samples.size() >= 4 * kBesideStep ? kBesideStep : kBesideStepOfFew;
+  if (samples.size() < 2 * count) return 0;
+  const Ns by_chance = kLeastStep + 3 * scatter_of_neighbours(samples);
+  Ns largest = 0;
+  for (std::size_t i = count; i + count <= samples.size(); ++i) {
+    const ClockSample before = middle_of(samples, i - count, count);
+    const ClockSample behind = middle_of(samples, i, count);
+    const Ns jump = std::abs(near_time(behind.ahead) - near_time(before.ahead));
+    const auto drifted =
+        static_cast<Ns>(kLargestDrift * static_cast<double>(behind.at - before.at));
+    if (jump > by_chance + drifted) largest = std::max(largest, jump);
+  }
+  return largest;
+}
+
 }  // namespace
 
 ClockFit fit_samples(std::vector<ClockSample> samples) {
@@ -102,6 +146,7 @@ ClockFit fit_samples(std::vector<ClockSample> samples) {
   const Ns scatter = near_time(std::max(kLeastSpread, half_range(rest)));
   fit.spread = static_cast<Ns>(chance * static_cast<double>(scatter));
   fit.line.offset = near_time(median_of(rest));
+  fit.step = step_in(samples);
   return fit;
 }
 
@@ -273,6 +318,7 @@ ClockEstimate estimate_offsets(const ClockEvidence& evidence, std::size_t domain
   estimate.links.resize(domains);
   estimate.observed.resize(domains);
   estimate.root.resize(domains);
+  estimate.step.resize(domains);
   for (const std::uint32_t domain : tree.order) {
     const std::uint32_t parent = tree.parent[domain];
     std::vector<ClockSample>& best = samples[domain].best();
@@ -283,6 +329,7 @@ ClockEstimate estimate_offsets(const ClockEvidence& evidence, std::size_t domain
     const ClockFit fit = fit_samples(std::move(best));
     estimate.links[domain] = {parent, estimate.links[parent].depth + 1, fit.spread};
     estimate.observed[domain] = fit.observed;
+    estimate.step[domain] = fit.step;
     estimate.root[domain] = estimate.root[parent];
     estimate.lines[domain] = joined(fit.line, estimate.lines[parent]);
   }

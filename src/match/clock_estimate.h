@@ -31,6 +31,7 @@ struct ClockEstimate {
   std::vector<ClockLink> links;        // by domain
   std::vector<ObservedTime> observed;  // by domain: of its link
   std::vector<std::uint32_t> root;     // by domain
+  std::vector<Ns> step;  // by domain: by how much its link jumps at once; 0: it does not
 };
 
 // Drift of one clock against another is at most this.
@@ -45,6 +46,7 @@ struct ClockFit {
   EstimatedLine line;
   Ns spread = 0;
   ObservedTime observed;
+  Ns step = 0;  // the largest jump that neither scatter nor drift explains; 0: none
 };
 ClockFit fit_samples(std::vector<ClockSample> samples);
 

@@ -12,9 +12,14 @@
 // contradict each other show that something is not as believed: the domains with the most
 // contradictions lose first what was matched by likeness alone, then all of their evidence (as if
 // their clock had been stepped). What is left is bounded without them.
+// A step that is smaller than the bounds are wide contradicts none of them, but makes them wrong:
+// what bounded the clock before it is carried on to behind it. So a domain whose ends jump at an
+// instant loses its evidence, too; and where an estimate lies outside of the bounds one of the two
+// is wrong, and nothing is certain by these bounds.
 #include "match/clocks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "match/clock_bounds.h"
 #include "match/clock_domains.h"
@@ -27,6 +32,8 @@ namespace {
 constexpr Ns kResolution = 1'000;  // of microsecond files
 // So many times the domain in most contradictions is left out; then all that are in any.
 constexpr int kMostRounds = 8;
+// An estimate may lie this, and its scatter, outside of the bounds.
+constexpr Ns kOutside = 5'000;
 
 // What is believed of a domain's operations.
 enum class Trust : std::uint8_t {
@@ -61,15 +68,21 @@ class Relating {
 
   Clocks run() {
     if (domains().count > 0) relate();
-    for (int round = 0; contradiction_.any(); ++round) {
-      distrust(round >= kMostRounds);
+    for (int round = 0;; ++round) {
+      if (contradiction_.any()) {
+        distrust(round >= kMostRounds);
+      } else if (!distrust_steps()) {
+        break;
+      }
       shared_.evidence = trusted_evidence(shared_.evidence, trust_);
       relate();
     }
     start_clocks();
+    find_outside();
     assume();
     report_bounds();
     fill_lines();
+    take_bounds_away();
     clocks_.known = anything_known();
     doubt_operations();
     clocks_.infeasible = contradictions_in_words();
@@ -118,6 +131,57 @@ class Relating {
     }
   }
 
+  // Takes trust from domains whose ends jump. Says whether there are any.
+  bool distrust_steps() {
+    bool any = false;
+    for (std::size_t domain = 1; domain < domains().count; ++domain) {
+      if (estimate_.step[domain] == 0 || trust_[domain] == Trust::none) continue;
+      trust_[domain] = Trust::none;
+      stepped_.insert(domain);
+      largest_step_ = std::max(largest_step_, estimate_.step[domain]);
+      any = true;
+    }
+    return any;
+  }
+
+  void find_outside() {
+    outside_.assign(domains().count, 0);
+    for (std::size_t domain = 1; domain < domains().count; ++domain)
+      outside_[domain] = outside_bounds(domain);
+    for (const Ns each : outside_) furthest_outside_ = std::max(furthest_outside_, each);
+  }
+
+  // Of estimates outside of their bounds one of the two is wrong: nothing is certain by these.
+  void take_bounds_away() {
+    const std::size_t count = clocks_.domains;
+    for (std::vector<Ns>& matrix : clocks_.most) {
+      for (std::size_t i = 0; i < matrix.size(); ++i) {
+        if (i / count != i % count && outside_[i / count] + outside_[i % count] > 0)
+          matrix[i] = ClockError::kUnbounded;
+      }
+    }
+  }
+
+  // By how much an estimate is more outside of the bounds, anywhere, than its scatter explains.
+  Ns outside_bounds(std::size_t domain) const {
+    if (estimate_.root[domain] != 0 || bounds_.most.empty()) return 0;
+    Ns spread = 0;
+    for (std::size_t way = domain; way != 0; way = estimate_.links[way].parent)
+      spread += estimate_.links[way].spread;
+    const double rate = estimate_.lines[domain].rate;
+    const std::size_t count = bounds_.domains;
+    Ns worst = 0;
+    for (std::size_t bin = 0; bin < bounds_.most.size(); ++bin) {
+      const Ns since = static_cast<Ns>(bin) * bounds_.bin_length;
+      const Ns at = static_cast<Ns>(rate / (1 + rate) * static_cast<double>(since));
+      const Ns most = bounds_.most[bin][domain * count];
+      const Ns least = -bounds_.most[bin][domain];
+      worst = std::max({worst, at - most, least - at});
+    }
+    const Ns allowed = kOutside + spread + drift_of_two(bounds_.bin_length);
+    return worst > allowed ? worst : 0;
+  }
+
   void start_clocks() {
     clocks_.reference = domains().count > 0 ? domains().first_row[0] : 0;
     clocks_.origin = placement_.origin;
@@ -151,7 +215,7 @@ class Relating {
       // An estimate that cannot be is off by at least as much as it has to move.
       const Ns moved = std::clamp(Ns{0}, least_at_origin(domain), most_at_origin(domain));
       assumed_[domain] += moved;
-      estimate_.links[domain].spread += std::abs(moved);
+      estimate_.links[domain].spread += std::max(std::abs(moved), outside_[domain]);
     }
   }
 
@@ -216,6 +280,10 @@ class Relating {
   ClockBounds bounds_;
   Contradiction contradiction_;
   Ns worst_ = 0;
+  std::set<std::size_t> stepped_;  // domains
+  Ns largest_step_ = 0;
+  Ns furthest_outside_ = 0;
+  std::vector<Ns> outside_;  // by domain: how far its estimate is from what can be; 0: it can be
   std::vector<Ns> assumed_;  // by domain
   Clocks clocks_;
 };
@@ -282,22 +350,31 @@ void Relating::doubt_operations() {
 
 std::string Relating::contradictions_in_words() const {
   std::string words = shared_.contradiction;
-  const auto add = [&](Trust trust, std::string_view what) {
+  const auto add = [&](auto is_meant, const std::string& before, const std::string& behind) {
     std::vector<std::int64_t> ranks;
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
       const std::uint32_t domain = domains().of_row[row];
-      if (domain < domains().count && trust_[domain] == trust)
-        ranks.push_back(job_.ranks[row].rank);
+      if (domain < domains().count && is_meant(domain)) ranks.push_back(job_.ranks[row].rank);
     }
     if (ranks.empty()) return;
     if (!words.empty()) words += "; ";
-    words += "the clocks of ranks " + format_ranks(ranks) + " contradict causality by up to " +
-             std::to_string(worst_ / 1000) + " us" + std::string(what);
+    words += "the clocks of ranks " + format_ranks(ranks) + before + behind;
   };
-  add(Trust::firm, ", so how their operations were matched is doubted");
-  add(Trust::none,
+  const auto us = [](Ns time) { return std::to_string(time / 1000) + " us"; };
+  const auto is_stepped = [this](std::size_t domain) { return stepped_.contains(domain); };
+  const std::string by = " contradict causality by up to " + us(worst_);
+  add([&](std::uint32_t domain) { return trust_[domain] == Trust::firm; }, by,
+      ", so how their operations were matched is doubted");
+  add([&](std::uint32_t domain) { return trust_[domain] == Trust::none && !is_stepped(domain); },
+      by,
       " even if each drifts by 200 parts per million: one was stepped, or operations were matched "
       "wrongly; their times are not compared");
+  add(is_stepped, " jump by " + us(largest_step_) + " at once, by the ends of their operations",
+      ": one was stepped, or operations were matched wrongly; their times are not compared");
+  add([&](std::uint32_t domain) { return outside_[domain] > 0; },
+      " are " + us(furthest_outside_) +
+          " off what causality allows, by the ends of their operations",
+      ": nothing that rests on them is certain");
   return words;
 }
 
