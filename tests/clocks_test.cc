@@ -410,6 +410,30 @@ TEST(Clocks, AStepLeavesAClockUnbounded) {
   EXPECT_TRUE(clocks.lines[2].upper);
 }
 
+// Ranks 2 and 3 are said to be on host a, but their clocks are 400 us behind: less than a transfer
+// takes, so no operation is impossible. Zero is kept; it is said, and nothing below that is
+// certain.
+TEST(Clocks, AWrongHostInsideATransferIsSeenInTheEnds) {
+  for (const Ns ahead : {-700 * kUs, -400 * kUs, 400 * kUs, Ns{0}}) {
+    ClockJob job({"a", "a", "a", "a"});
+    job.set_clock(2, ahead);
+    job.set_clock(3, ahead);
+    for (int i = 0; i < 10; ++i) {
+      const Ns at = i * 3 * kMs;
+      const Ns end = at + 2 * kMs;
+      job.together(Op::all_reduce, {0, 1, 2, 3},
+                   {{at, end}, {at, end + 3 * kUs}, {at, end + i * kUs}, {at, end}});
+    }
+    const Clocks clocks = relate_clocks(job.done());
+    SCOPED_TRACE(ahead);
+    EXPECT_EQ(clocks.domain[0], clocks.domain[2]);
+    EXPECT_EQ(clocks.infeasible.find("ranks 2,3 always end") != std::string::npos, ahead != 0)
+        << clocks.infeasible;
+    EXPECT_EQ(clocks.error(0, 2, kMs).upper >= std::abs(ahead), true);
+    EXPECT_EQ(clocks.infeasible.empty(), ahead == 0) << clocks.infeasible;
+  }
+}
+
 // Steps that are smaller than a transfer takes: no bound is contradicted, but the ends go apart at
 // once. Early, in the middle and late in the window, forward and back, of one clock or of the
 // reference's; and clocks that only drift, or scatter, are no steps.

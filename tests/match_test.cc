@@ -706,6 +706,38 @@ TEST(Steps, WithoutLaunchesByTheirCopiesThenByTheHost) {
   EXPECT_EQ(tiles("compute@7 [20,240)"), "");
 }
 
+// A file can name very many devices and steps: memory goes with what works in them, not with their
+// product, here 24 GB.
+TEST(Steps, ManyDevicesAndSteps) {
+  constexpr int kMany = 30'000;
+  RankTimeline rank;
+  Recording& recording = rank.recording;
+  const StringId name = recording.strings.intern("volta_sgemm_128x64_nn");
+  for (int i = 0; i < kMany; ++i) {
+    const Ns at = Ns{1000} * i;
+    recording.steps.push_back({.number = i, .host = {at, at + 1000}, .gpu_annotation = {}});
+    recording.streams.push_back({.device = i, .context = kUnknown, .stream = 7});
+    recording.launches.correlation.push_back(static_cast<std::uint64_t>(i) + 1);
+    recording.launches.start.push_back(at);
+    recording.launches.thread.push_back(ThreadId::from(0));
+    recording.launches.external_id.push_back(0);
+    recording.gpu.start.push_back(at + 100);
+    recording.gpu.end.push_back(at + 200);
+    recording.gpu.correlation.push_back(static_cast<std::uint64_t>(i) + 1);
+    recording.gpu.external_id.push_back(0);
+    recording.gpu.name.push_back(name);
+    recording.gpu.stream.push_back(StreamId::from(static_cast<std::size_t>(i)));
+    recording.gpu.meta.push_back(MetaId());
+    recording.gpu.kind.push_back(ActivityKind::kernel);
+  }
+  recording.threads.emplace_back(1, 1);
+  rank = classified(std::move(recording));
+  ASSERT_EQ(rank.devices.size(), static_cast<std::size_t>(kMany));
+  EXPECT_EQ(rank.devices[5].steps.size(), 1U);
+  EXPECT_EQ(rank.devices[5].steps[0].first, 5);
+  EXPECT_EQ(rank.notes.count(Note::step_without_gpu_work), std::int64_t{kMany} * (kMany - 1));
+}
+
 TEST(Steps, ChosenWindow) {
   const Situation s = situation(
       "step#7 [0,100); step#8 [100,200); step#9 [200,300); launch [10] corr=1; launch [110] "

@@ -129,6 +129,38 @@ Rank rank_of(std::int64_t rank, std::vector<GroupIdentity> groups, std::vector<C
   return {.rank = rank, .host = "", .groups = std::move(groups), .comm = std::move(comm)};
 }
 
+// A number that never changes, or stands still for very long, is none; a call of several kernels
+// repeats its own.
+TEST(Matching, ANumberThatStandsStillIsNoCounter) {
+  struct Written {
+    std::int64_t (*seq)(std::int64_t);
+    bool counts;
+  };
+  for (const auto& [seq, counts] : {
+           Written{[](std::int64_t) -> std::int64_t { return 7; }, false},
+           Written{[](std::int64_t i) -> std::int64_t { return i / 20; }, false},
+           Written{[](std::int64_t i) -> std::int64_t { return i / 4; }, true},
+           Written{[](std::int64_t i) -> std::int64_t { return i; }, true},
+       }) {
+    std::vector<Rank> ranks;
+    for (const int r : {0, 1}) {
+      Rank rank = rank_of(r, {group({0, 1})}, {});
+      for (std::int64_t i = 0; i < 40; ++i) {
+        const Ns at = i * 1'000'000 + i * i * 20'000;
+        rank.comm.push_back({.start = at, .end = at + 50'000, .seq = seq(i), .truth = i});
+      }
+      ranks.push_back(rank);
+    }
+    const Job job = made::job(ranks, 2);
+    const Matching found = match_collectives(job);
+    EXPECT_EQ(found.matched, 40);
+    for (const MatchedOp& op : found.ops) {
+      EXPECT_TRUE(right(job, found, op));
+      EXPECT_EQ(op.by == MatchedBy::sequence, counts) << matched_by_name(op.by);
+    }
+  }
+}
+
 TEST(Matching, OneNameIsTwoGroupsWhereMembersDiffer) {
   std::vector<Rank> ranks;
   for (int r = 0; r < 4; ++r) {

@@ -33,6 +33,12 @@ bool looks_like_trace(const std::string& path) {
   return fs::path(path).filename().string().find(".json") != std::string::npos;
 }
 
+// What `commlens simulate` writes beside its traces is known, and no file that was passed over.
+bool is_truth_of_simulation(std::string_view head) {
+  return head.substr(0, 64).find("\"schema\":\"commlens.truth/") != std::string_view::npos ||
+         head.substr(0, 64).find("\"schema\": \"commlens.truth/") != std::string_view::npos;
+}
+
 // Every regular file below a folder, sorted by name. What bears a trace's name and is none (a link
 // to nothing, a pipe), and folders that cannot be entered, stand in the list as well: reading them
 // says what is wrong.
@@ -178,6 +184,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
     const bool json = first != std::string::npos && (head[first] == '{' || head[first] == '[');
     result.skipped =
         !input.named && source.trouble().empty() && (json || !looks_like_trace(input.path));
+    result.expected = result.skipped && is_truth_of_simulation(head);
     result.trouble = source.name() + ": is of no format that can be read" +
                      std::string(known_mistake(head)) +
                      (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +

@@ -25,6 +25,7 @@ struct LoadedInput {
   std::int64_t stored_bytes = -1;  // as on disk; -1 where that is not known
   bool usable = false;             // `recording` holds what it gave
   bool skipped = false;            // no trace, found in a folder: passed over
+  bool expected = false;           // and nothing to mention: it belongs beside traces
   std::string trouble;             // one sentence where it is not usable
   Recording recording;
 };

@@ -9,12 +9,18 @@
 // contradictions first, so that one wrong line of --hosts does not undo a host. Where only a few
 // operations of many contradict, their records are damaged: they alone are left out.
 //
-// When it is wrong: hosts whose clocks differ by less than every operation's transfer takes
-// contradict nothing. A wrong name of such a host is not found, and its offset is taken as 0.
+// Hosts whose clocks differ by less than every operation's transfer takes contradict nothing. But
+// one of their ranks then leaves every operation the same time after another, which ranks of one
+// host do not. They keep their clock, since ends may differ for other reasons; it is said, and
+// nothing that takes place within that time is certain.
+// When it is wrong: a wrong name of a host whose clock is off by less than 50 us is not found, and
+// its offset is taken as 0.
 #include "match/clock_domains.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "match/comm_numbers.h"
 #include "model/rank_list.h"
@@ -29,6 +35,11 @@ constexpr int kMostRounds = 8;
 // Contradictions in at most one in so many operations are damaged records, not a wrong host: those
 // operations are left out, and the ranks keep their clock.
 constexpr std::size_t kFew = 50;
+
+// Ends on one host that differ by this, always in the same direction, are those of two clocks.
+constexpr Ns kConstantDifference = 50'000;
+constexpr std::size_t kEnoughEnds = 6;
+constexpr std::size_t kMostEnds = 200;  // of a rank; more say no more
 
 std::vector<bool> rows_in_operations(const Job& job) {
   std::vector<bool> active(job.ranks.size());
@@ -168,6 +179,59 @@ std::string in_words(const Job& job, const std::vector<bool>& alone, std::size_t
          "; the host, or how they were matched, is wrong";
 }
 
+// By row: how much later its ends are than those of the first rank of its clock, in operations that
+// all leave together.
+std::vector<std::vector<Ns>> end_differences(const Job& job, const ClockDomains& domains,
+                                             const ClockEvidence& evidence) {
+  std::vector<std::vector<Ns>> differences(job.ranks.size());
+  std::vector<std::optional<Ns>> first_end(domains.count);
+  for (const ClockOp& clock_op : evidence.ops) {
+    if (!clock_op.balanced || clock_op.inferred) continue;
+    const MatchedOp& op = job.matching.ops[clock_op.op];
+    if (clock_op.count == op.count) continue;  // each on a clock of its own
+    std::fill(first_end.begin(), first_end.end(), std::nullopt);
+    for (std::uint32_t i = 0; i < op.count; ++i) {
+      const Part& part = job.matching.parts[op.first + i];
+      const std::uint32_t domain = domains.of_row[part.rank];
+      const Ns end = absolute_time(job.ranks[part.rank].recording, comm_of(job, part).time.end);
+      if (part.rank == domains.first_row[domain]) first_end[domain] = end;
+      if (first_end[domain] && differences[part.rank].size() < kMostEnds)
+        differences[part.rank].push_back(end - *first_end[domain]);
+    }
+  }
+  return differences;
+}
+
+// Ranks said to share a host whose ends say otherwise.
+struct ApartEnds {
+  std::vector<std::int64_t> ranks;
+  Ns most = 0;
+};
+
+ApartEnds find_apart_ends(const Job& job, const ClockDomains& domains,
+                          const ClockEvidence& evidence) {
+  ApartEnds apart;
+  std::vector<std::vector<Ns>> differences = end_differences(job, domains, evidence);
+  for (std::size_t row = 0; row < differences.size(); ++row) {
+    std::vector<Ns>& of_row = differences[row];
+    if (of_row.size() < kEnoughEnds) continue;
+    std::sort(of_row.begin(), of_row.end());
+    const Ns middle = std::abs(of_row[of_row.size() / 2]);
+    const Ns scatter = of_row[of_row.size() * 9 / 10] - of_row[of_row.size() / 10];
+    if (middle < kConstantDifference || 4 * scatter > middle) continue;
+    apart.ranks.push_back(job.ranks[row].rank);
+    apart.most = std::max(apart.most, middle);
+  }
+  return apart;
+}
+
+std::string in_words(const ApartEnds& apart) {
+  return (apart.ranks.size() == 1 ? "rank " : "ranks ") + format_ranks(apart.ranks) +
+         " always end operations " + std::to_string(apart.most / 1000) +
+         " us before or after another rank that is said to be on the same host: it may be another; "
+         "nothing shorter is certain";
+}
+
 }  // namespace
 
 SharedClocks find_shared_clocks(const Job& job) {
@@ -193,6 +257,11 @@ SharedClocks find_shared_clocks(const Job& job) {
     separate(conflicts.of_row, round >= kMostRounds, shared.domains, alone);
   }
   if (worst > 0) shared.contradiction = in_words(job, alone, operations, worst);
+  const ApartEnds apart = find_apart_ends(job, shared.domains, shared.evidence);
+  if (!apart.ranks.empty()) {
+    shared.skew = std::max(shared.skew, apart.most);
+    shared.contradiction += (shared.contradiction.empty() ? "" : "; ") + in_words(apart);
+  }
   return shared;
 }
 

@@ -26,6 +26,8 @@ namespace {
 constexpr double kNearlyAll = 0.9;
 // More kernels than this with one identifier on one rank: it does not identify.
 constexpr std::size_t kMostKernelsOfOneId = 16;
+// So many equal numbers, and no others, are no counter; two may be the kernels of one call.
+constexpr std::size_t kFewestThatStand = 2;
 // How far a wrong counter's shift is searched for.
 constexpr std::int64_t kMostShift = 8;
 // Fewer shared numbers than this say nothing of a shift.
@@ -133,18 +135,25 @@ std::size_t events_of(const std::vector<Member>& members) {
   return count;
 }
 
-// Grows by one nearly always; equal numbers of one call's kernels are allowed.
+// Grows by one nearly always. One call's few kernels may have equal numbers; what stands still for
+// longer, or never grows, counts nothing.
 bool counts_by_one(const Member& member) {
   std::size_t steps = 0;
   std::size_t by_one = 0;
+  std::size_t equal = 1;
+  std::size_t most_equal = 1;
   for (std::size_t e = 1; e < member.events.size(); ++e) {
     const std::int64_t before = member.events[e - 1].seq;
     const std::int64_t after = member.events[e].seq;
-    if (before < 0 || after < 0 || before == after) continue;
+    if (before < 0 || after < 0) continue;
+    equal = before == after ? equal + 1 : 1;
+    most_equal = std::max(most_equal, equal);
+    if (before == after) continue;
     ++steps;
     by_one += after - before == 1 ? 1 : 0;
   }
-  return 4 * by_one >= 3 * steps;
+  const bool stands_still = steps == 0 && most_equal > kFewestThatStand;
+  return !stands_still && most_equal <= kMostKernelsOfOneId && 4 * by_one >= 3 * steps;
 }
 
 // Scatter of the ends' differences where `own` of one member goes with `own + shift` of the other.

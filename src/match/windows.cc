@@ -13,6 +13,7 @@
 #include "match/windows.h"
 
 #include <algorithm>
+#include <map>
 
 #include "match/device_rows.h"
 #include "match/launches.h"
@@ -58,14 +59,25 @@ std::vector<StepRange> by_host_time(const std::vector<StepRange>& steps) {
   return sorted;
 }
 
+// One note for each step that a device does not work in; the first of them is the example.
+void note_steps_without_work(RankTimeline& rank, const std::vector<StepRange>& steps,
+                             const std::map<std::size_t, StepStart>& work) {
+  if (work.size() == steps.size()) return;
+  std::size_t first = 0;
+  while (work.contains(first)) ++first;
+  rank.notes.add(Note::step_without_gpu_work, "step " + std::to_string(steps[first].number),
+                 static_cast<std::int64_t>(steps.size() - work.size()));
+}
+
 // By launches. False when no step launched anything.
 bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
   if (steps.empty() || recording.launches.size() == 0) return false;
   const std::vector<std::size_t> device_of = device_of_stream(rank);
-  std::vector<std::vector<StepStart>> work(rank.devices.size(),
-                                           std::vector<StepStart>(steps.size()));
+  // By device and step: a hostile file can have very many of both, but only so many of both that
+  // work together as it has activities.
+  std::vector<std::map<std::size_t, StepStart>> work(rank.devices.size());
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) {
     const auto launch = launches.find(recording.gpu.correlation[i], recording.gpu.start[i]);
     if (!launch) continue;
@@ -79,19 +91,15 @@ bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
     mine.any = true;
   }
   // Launches that have nothing to do with steps say nothing about them.
-  const bool found = std::any_of(work.begin(), work.end(), [](const std::vector<StepStart>& rows) {
-    return std::any_of(rows.begin(), rows.end(), [](const StepStart& row) { return row.any; });
-  });
+  const bool found =
+      std::any_of(work.begin(), work.end(), [](const auto& rows) { return !rows.empty(); });
   if (!found) return false;
   for (std::size_t d = 0; d < rank.devices.size(); ++d) {
+    note_steps_without_work(rank, steps, work[d]);
     std::vector<StepStart> starts;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-      if (!work[d][s].any) {
-        rank.notes.add(Note::step_without_gpu_work, "step " + std::to_string(steps[s].number));
-        continue;
-      }
-      work[d][s].number = steps[s].number;
-      starts.push_back(work[d][s]);
+    for (auto& [s, row] : work[d]) {
+      row.number = steps[s].number;
+      starts.push_back(row);
     }
     if (!starts.empty()) set_tiles(rank.devices[d], starts);
   }

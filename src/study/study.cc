@@ -171,7 +171,7 @@ std::vector<RankTimeline> report_inputs(std::vector<ReadInput> inputs, Study& st
   std::vector<RankTimeline> ranks;
   for (auto& [input, rank] : inputs) {
     if (input.skipped) {
-      study.report.notes.add(Note::skipped_file, input.path);
+      if (!input.expected) study.report.notes.add(Note::skipped_file, input.path);
       continue;
     }
     InputReport report{
@@ -384,6 +384,10 @@ Study run_study(const StudyOptions& options) {
          .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts),
          .read_again = [&options](const std::string& path) { return read_again(path, options); }});
   });
+  const bool hosts_from_option = study.job.hosts_from.find("--hosts") != std::string::npos;
+  if (!options.hosts.empty() && !hosts_from_option)
+    throw Error(ErrorKind::usage,
+                "--hosts: \"" + options.hosts + "\" gives none of these ranks a host");
   keep_chosen_ranks(study.job, options.ranks);
 
   // The figures of those that were put together only now.
