@@ -5,7 +5,9 @@
 
 #include <random>
 
+#include "match/step_table.h"
 #include "match/stragglers.h"
+#include "match/suspicion.h"
 #include "small_job.h"
 
 namespace commlens {
@@ -300,6 +302,75 @@ TEST(Stragglers, AMissingMemberLeavesItOpen) {
   EXPECT_FALSE(found.known);  // not the same as nobody
   EXPECT_TRUE(found.rows.empty());
   EXPECT_EQ(found.remarks.size(), 1U);
+}
+
+// What the sentence about rank 2 says of its kernels: it ran so many, the others ten, each 320
+// long.
+std::string sentence_of_kernels(std::int64_t count) {
+  Job job = meeting_job(80);
+  for (RankTimeline& rank : job.ranks) {
+    const std::int64_t own = rank.rank == 2 ? count : 10;
+    rank.kernel_times = {{.name = "gemm", .count = own, .total = own * 320}};
+  }
+  const Stragglers found = find_stragglers(job);
+  return found.rows.size() == 1 ? found.rows[0].evidence : std::string();
+}
+
+TEST(Stragglers, MoreToDoIsSaidWhereThereAreMoreKernels) {
+  const auto says = [](std::int64_t count, std::string_view words) {
+    return sentence_of_kernels(count).find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says(12, "as fast as elsewhere: it has more to do"));
+  for (const std::int64_t count : {9, 10}) {
+    EXPECT_FALSE(says(count, "more to do")) << count;
+    EXPECT_TRUE(says(count, "no more than elsewhere")) << count;
+  }
+}
+
+TEST(Stragglers, OtherKernelsAreMoreToDo) {
+  Job job = meeting_job(80);
+  for (RankTimeline& rank : job.ranks)
+    rank.kernel_times = {{.name = "gemm", .count = 10, .total = 3200}};
+  job.ranks[2].kernel_times.push_back({.name = "checkpoint", .count = 1, .total = 640});
+  const Stragglers found = find_stragglers(job);
+  ASSERT_EQ(found.rows.size(), 1U);
+  EXPECT_NE(found.rows[0].evidence.find("more to do"), std::string::npos);
+}
+
+// Two ranks, six steps of 1,000 each, of which the first is left out; 0.5 % of a step is 10.
+StepTable table_of_five_steps() {
+  Job job;
+  for (int rank = 0; rank < 2; ++rank) {
+    DeviceTimeline& device = job.ranks.emplace_back().devices.emplace_back();
+    for (int step = 0; step < 6; ++step) {
+      StepFigures& figures = device.step_figures.emplace_back();
+      figures.number = step;
+      figures.breakdown.window = {step * 1000, step * 1000 + 1000};
+    }
+  }
+  return StepTable(job);
+}
+
+// So much certain waiting came from a rank in one step, which its own time shows plainly.
+std::optional<Verdict> verdict_of_one_step(Ns time) {
+  const StepTable table = table_of_five_steps();
+  Suspicion suspicion{.originated = std::vector<WaitSums>(5),
+                      .usual = std::vector<Ns>(5),
+                      .seen = std::vector<bool>(5, true),
+                      .plain = std::vector<bool>(5, true)};
+  suspicion.originated[2] = {.total = time, .exposed = time, .likely = time, .certain = time};
+  return judge(suspicion, table);
+}
+
+TEST(Stragglers, ASmallBurstIsNeverCertain) {
+  EXPECT_FALSE(verdict_of_one_step(9));
+  for (const Ns time : {10, 39, 40, 200}) {
+    const auto verdict = verdict_of_one_step(time);
+    ASSERT_TRUE(verdict) << time;
+    EXPECT_TRUE(verdict->burst);
+    EXPECT_EQ(verdict->steps, std::vector<std::size_t>{2});
+    EXPECT_EQ(verdict->confidence, time < 40 ? Confidence::likely : Confidence::certain) << time;
+  }
 }
 
 // Random jobs of overlapping groups, with compute of any length between: the sums hold.

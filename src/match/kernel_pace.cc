@@ -1,7 +1,8 @@
 // Problem: a rank can be late because its GPU is slow (heat, clocks) or because it has more to do.
 // Method: kernels of one name are compared by their mean time; the weighted median of these ratios
-// over the names is the rank's pace, which a few kernels with other shapes do not move. When it is
-// wrong: where one name stands for other shapes on every rank, shapes are taken for pace.
+// over the names is the rank's pace, which a few kernels with other shapes do not move. More to do
+// are more kernels of a name, by what they take. When it is wrong: where one name stands for other
+// shapes on every rank, shapes are taken for pace; more work of as many kernels is not seen.
 #include "match/kernel_pace.h"
 
 #include <algorithm>
@@ -17,6 +18,9 @@ struct Mean {
   std::uint32_t rank = 0;
   double time = 0;
 };
+
+// Of a rank's kernels. Names that take less than 0.5 % are not kept, so one may seem to be missing.
+constexpr double kMoreTime = 0.01;
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -66,6 +70,28 @@ std::vector<std::optional<double>> kernel_paces(const Job& job) {
     if (!ratios.empty()) paces[rank] = weighted_median(ratios);
   }
   return paces;
+}
+
+bool has_more_kernels(const Job& job, std::uint32_t rank,
+                      const std::vector<std::uint32_t>& others) {
+  if (others.empty()) return false;
+  std::map<std::string_view, std::vector<double>> counts;  // of the others that have it
+  for (const std::uint32_t other : others) {
+    for (const KernelTime& kernel : job.ranks[other].kernel_times)
+      counts[kernel.name].push_back(static_cast<double>(kernel.count));
+  }
+  double time = 0;
+  double more = 0;
+  for (const KernelTime& kernel : job.ranks[rank].kernel_times) {
+    if (kernel.count == 0) continue;
+    std::vector<double> theirs = counts[kernel.name];
+    theirs.resize(others.size());  // 0 where a rank does not have it
+    const auto own = static_cast<double>(kernel.count);
+    const auto total = static_cast<double>(kernel.total);
+    more += std::max(0.0, own - median(std::move(theirs))) * total / own;
+    time += total;
+  }
+  return more > kMoreTime * time;
 }
 
 }  // namespace commlens

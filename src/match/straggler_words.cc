@@ -57,7 +57,9 @@ std::string reason(const RankEvidence& evidence) {
   const std::string pace =
       !evidence.pace ? std::string()
       : slow ? "the same kernels take " + number("%.2fx", *evidence.pace) + " as long as elsewhere"
-             : std::string("its kernels are as fast as elsewhere: it has more to do");
+      : evidence.more_kernels
+          ? std::string("its kernels are as fast as elsewhere: it has more to do")
+          : std::string("its kernels are no more than elsewhere, and most of them as fast");
   if (!evidence.has_peers) return pace;
   return "its compute takes " + times(evidence.own, evidence.usual) + " " + peers +
          (pace.empty() ? "" : " (" + pace + ")");

@@ -16,6 +16,7 @@ struct RankEvidence {
   Ns own = 0;                  // compute, or host idle; of imbalance: bytes
   Ns usual = 0;                // the median of its peers
   std::optional<double> pace;  // of its kernels against the same kernels elsewhere
+  bool more_kernels = false;   // than its peers
   bool has_peers = false;
   std::string peers;  // the group that they share
 };

@@ -198,6 +198,7 @@ RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Ro
                         .own = 0,
                         .usual = 0,
                         .pace = paces_[rank],
+                        .more_kernels = has_more_kernels(job_, rank, peers),
                         .has_peers = !peers_.of(rank).empty(),
                         .peers = peers_.group_of(rank)};
   for (const std::size_t step : verdict.steps) {

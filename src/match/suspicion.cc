@@ -3,7 +3,8 @@
 // suspect's own time shows the cause, and only from 1 % of the GPU time on in at least half of the
 // steps. Rarer, but large where it happens: a burst. Waiting that is hidden under compute costs
 // nothing by itself, but it makes what follows late: where the suspect's own time shows the cause
-// plainly, less waiting is enough for a burst.
+// plainly, less waiting is enough for a burst. In a very noisy job that happens to every rank by
+// chance, so such a burst is never certain.
 #include "match/suspicion.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ struct Count {
 
 // How much of a step's GPU time the waiting has to be for the step to count.
 double share_of_straggler(const Suspicion&, std::size_t) { return kLeastShare; }
+double share_of_certain_burst(const Suspicion&, std::size_t) { return kLeastBurst; }
 double share_of_burst(const Suspicion& suspicion, std::size_t step) {
   return suspicion.plain[step] ? kLeastPlain : kLeastBurst;
 }
@@ -66,7 +68,8 @@ std::optional<Verdict> judge(const Suspicion& suspicion, const StepTable& table)
     break;
   }
   for (std::size_t i = 0; i < 2 && !any; ++i) {
-    found = count(suspicion, table, levels[i].first, share_of_burst);
+    found =
+        count(suspicion, table, levels[i].first, i == 0 ? share_of_certain_burst : share_of_burst);
     if (found.steps.empty() || 2 * found.steps.size() >= table.steps().size()) continue;
     verdict.confidence = levels[i].second;
     verdict.burst = any = true;
