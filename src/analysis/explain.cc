@@ -1,5 +1,9 @@
-// Why one rank waited: the trail behind each of its longest waits (--explain RANK).
+// Why one rank waited: the trail behind each of its longest waits (--explain RANK). A rank that
+// others wait for has little to tell by its own waits: then it is said whose explanation leads to
+// it.
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "analysis/analysis.h"
 #include "model/trail.h"
@@ -50,6 +54,53 @@ std::vector<Cell> row_of(std::size_t trail, std::size_t depth, const TrailHop& h
           std::string(hop.confidence)};
 }
 
+std::optional<std::uint32_t> row_of_rank(const Job& job, std::int64_t rank) {
+  for (std::uint32_t row = 0; row < job.ranks.size(); ++row) {
+    if (job.ranks[row].rank == rank && job.ranks[row].run == 0) return row;
+  }
+  return std::nullopt;
+}
+
+// The rank that waited longest for this one; nothing where nobody did.
+std::optional<std::int64_t> longest_waiter(const Job& job, std::uint32_t culprit) {
+  std::optional<std::int64_t> longest;
+  Ns most = 0;
+  for (const auto& [who, time] : job.waits.blame) {
+    if (who.second != culprit || time <= most) continue;
+    longest = job.ranks[who.first].rank;
+    most = time;
+  }
+  return longest;
+}
+
+std::string of_another(std::int64_t rank) {
+  return "--explain " + std::to_string(rank) + " follows a rank that waits for it.";
+}
+
+// Before the trails.
+std::string opening(const Job& job, std::int64_t rank) {
+  const std::string number = std::to_string(rank);
+  if (!job.waits.known) return "Rank " + number + ": waiting is not known (see the notes).";
+  if (!job.trails.empty())
+    return "Why rank " + number + " waited, its longest exposed waits first:";
+  const auto row = row_of_rank(job, rank);
+  std::string line = "Rank " + number + " waited for nobody";
+  if (row && job.waits.by_rank[*row].waited > 0) line += " outside its own compute";
+  const auto waiter = row ? longest_waiter(job, *row) : std::nullopt;
+  return line + (waiter ? "; " + of_another(*waiter) : ".");
+}
+
+// Behind them: where more came from this rank than it waited. Empty where not.
+std::string closing(const Job& job, std::int64_t rank) {
+  const auto row = row_of_rank(job, rank);
+  if (!row || job.trails.empty()) return {};
+  const RankWaits& own = job.waits.by_rank[*row];
+  const auto waiter = longest_waiter(job, *row);
+  if (!waiter || own.originated <= own.waited) return {};
+  return "More waiting came from rank " + std::to_string(rank) + " than it waited itself; " +
+         of_another(*waiter);
+}
+
 Result run(const Job& job, const AnalysisOptions& options) {
   Result result;
   if (!options.explain) return result;
@@ -70,12 +121,7 @@ Result run(const Job& job, const AnalysisOptions& options) {
                           {"confidence", Unit::none, ""}},
               .rows = {},
               .known = job.waits.known};
-  result.lines.push_back(job.trails.empty()
-                             ? "Rank " + std::to_string(*options.explain) +
-                                   (job.waits.known ? " waited for nobody."
-                                                    : ": waiting is not known (see the notes).")
-                             : "Why rank " + std::to_string(*options.explain) +
-                                   " waited, its longest exposed waits first:");
+  result.lines.push_back(opening(job, *options.explain));
   for (std::size_t trail = 0; trail < job.trails.size(); ++trail) {
     for (std::size_t depth = 0; depth < job.trails[trail].size(); ++depth) {
       const TrailHop& hop = job.trails[trail][depth];
@@ -83,6 +129,8 @@ Result run(const Job& job, const AnalysisOptions& options) {
       table.rows.push_back(row_of(trail, depth, hop));
     }
   }
+  if (std::string line = closing(job, *options.explain); !line.empty())
+    result.lines.push_back(std::move(line));
   result.tables.push_back(std::move(table));
   return result;
 }
