@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <random>
 
 #include "match/step_table.h"
@@ -473,6 +474,70 @@ Job long_job(unsigned seed) {
     job.together(Op::all_reduce, members, times);
   }
   return job.done();
+}
+
+// Two ranks meet every 1,000; the second computes between 0 and 6 longer, and the first waits for
+// it. By `groups` in turn.
+Job meetings(int count, int groups) {
+  Job job;
+  job.matching.known = job.clocks.known = true;
+  ClockLine same;
+  same.offset = 0;
+  same.method = ClockMethod::same_host;
+  job.clocks.lines.assign(2, same);
+  job.clocks.domain.assign(2, 0);
+  job.clocks.base.assign(2, 0);
+  job.matching.groups.resize(static_cast<std::size_t>(groups));
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    RankTimeline& row = job.ranks.emplace_back();
+    row.rank = rank;
+    DeviceTimeline& device = row.devices.emplace_back();
+    device.launches_known = true;
+    device.extent = device.breakdown.window = {0, Ns{1000} * count};
+    OwnTime own;
+    for (int i = 0; i < count; ++i) {
+      const Ns late = rank == 1 ? i % 7 : 0;
+      CommOp& op = device.comm.emplace_back();
+      op.op = Op::all_reduce;
+      op.time = {Ns{1000} * i + 900 + late, Ns{1000} * i + 990};
+      own.compute += 900 + late;
+      own.host += 10;
+      device.own_at_start.push_back(own);
+      device.own_at_end.push_back(own);
+    }
+    device.exposures.assign(device.comm.size(), {});
+    for (Exposure& exposure : device.exposures) exposure.in_window = exposure.starts_inside = true;
+  }
+  for (int i = 0; i < count; ++i) {
+    MatchedOp& op = job.matching.ops.emplace_back();
+    op.op = Op::all_reduce;
+    op.group = i % groups;
+    op.first = static_cast<std::uint32_t>(job.matching.parts.size());
+    op.count = 2;
+    op.by = MatchedBy::sequence;
+    for (std::uint32_t rank = 0; rank < 2; ++rank)
+      job.matching.parts.push_back({rank, 0, static_cast<std::uint32_t>(i)});
+  }
+  return job;
+}
+
+// How many groups there are changes nothing. In each seven the first rank waits 0 + 1 + ... + 6.
+TEST(Waits, TheSameForAnyNumberOfGroups) {
+  for (const int groups : {1, 3, 64, 65, 700}) {
+    const Waits waits = find_waits(meetings(700, groups));
+    EXPECT_EQ(waits.total, 100 * 21) << groups;
+    EXPECT_EQ(waits.by_rank[1].originated, 100 * 21) << groups;
+    EXPECT_EQ(waits.unattributed, 0) << groups;
+    expect_sums(waits);
+  }
+}
+
+// As many groups as operations: not each of them for each wait, which takes minutes.
+TEST(Waits, ManyGroupsOfTheSameRanks) {
+  const Job job = meetings(21'000, 21'000);
+  const std::clock_t start = std::clock();
+  EXPECT_EQ(find_waits(job).by_rank[1].originated, 3'000 * 21);
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 10);
 }
 
 TEST(Waits, TheSameForAnyNumberOfThreads) {

@@ -9,6 +9,11 @@
 //
 // After A both have left A, but rank 0 is at c and rank 1 at b: counting from there would call
 // rank 1's work its lateness. So operations under whose end anybody computes are passed over.
+//
+// Two ranks share a few groups, and each is looked through by itself: an operation of one group may
+// have hundreds of another behind it. Some jobs make a group for every operation; then all of a
+// rank's operations are looked through as one list, backwards, and not each group for each wait.
+// When it is wrong: of ranks with so many groups in common, what lies further back is not found.
 #include "match/common_op.h"
 
 #include <algorithm>
@@ -24,6 +29,10 @@ constexpr Ns kLast = 3'000;
 // How many operations are looked at, backwards, for one that both took part in: events get lost,
 // but not that many in a row.
 constexpr int kFurthestBack = 16;
+
+// More groups than this that two ranks share are looked through as one, and so far back.
+constexpr std::size_t kManyGroups = 64;
+constexpr int kFurthestBackInAny = 1'024;
 
 std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32U | b; }
 
@@ -60,6 +69,14 @@ CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
     }
   }
   for (auto& groups : groups_) std::sort(groups.begin(), groups.end());
+  all_.resize(groups_.size());
+  for (std::uint32_t rank = 0; rank < groups_.size(); ++rank) {
+    if (groups_[rank].size() <= kManyGroups) continue;
+    for (const std::int32_t group : groups_[rank])
+      all_[rank].insert(all_[rank].end(), list(rank, group)->begin(), list(rank, group)->end());
+    std::stable_sort(all_[rank].begin(), all_[rank].end(),
+                     [](const Attended& a, const Attended& b) { return a.end < b.end; });
+  }
 }
 
 const CommonOps::List* CommonOps::list(std::uint32_t rank, std::int32_t group) const {
@@ -98,11 +115,21 @@ std::optional<CommonOps::Found> CommonOps::before_in(std::int32_t group, const P
                                                      const Part& b, Ns tolerance) const {
   const List* const of_a = list(a.rank, group);
   if (of_a == nullptr || list(b.rank, group) == nullptr) return std::nullopt;
+  return last_of(*of_a, kFurthestBack, a, b, tolerance);
+}
+
+std::optional<CommonOps::Found> CommonOps::before_in_any(const Part& a, const Part& b,
+                                                         Ns tolerance) const {
+  return last_of(all_[a.rank], kFurthestBackInAny, a, b, tolerance);
+}
+
+std::optional<CommonOps::Found> CommonOps::last_of(const List& attended, int most, const Part& a,
+                                                   const Part& b, Ns tolerance) const {
   const Ns enters_a = comm_of(job_, a).time.start;
   const Ns enters_b = comm_of(job_, b).time.start;
-  auto at = std::partition_point(of_a->begin(), of_a->end(),
+  auto at = std::partition_point(attended.begin(), attended.end(),
                                  [&](const Attended& row) { return row.end <= enters_a; });
-  for (int looked = 0; at != of_a->begin() && looked < kFurthestBack; ++looked) {
+  for (int looked = 0; at != attended.begin() && looked < most; ++looked) {
     const Attended& candidate = *--at;
     const MatchedOp& op = job_.matching.ops[candidate.op];
     const Part& part_a = job_.matching.parts[candidate.part];
@@ -117,8 +144,10 @@ std::optional<CommonOps::Found> CommonOps::before_in(std::int32_t group, const P
 
 std::optional<CommonOps::Found> CommonOps::before(const Part& a, const Part& b, Ns tolerance,
                                                   Cache& cache) const {
+  const std::vector<std::int32_t>& common = common_groups(a.rank, b.rank, cache);
+  if (common.size() > kManyGroups) return before_in_any(a, b, tolerance);
   std::optional<Found> last;
-  for (const std::int32_t group : common_groups(a.rank, b.rank, cache)) {
+  for (const std::int32_t group : common) {
     const auto found = before_in(group, a, b, tolerance);
     if (!found) continue;
     if (!last || comm_of(job_, found->a).time.end > comm_of(job_, last->a).time.end) last = found;

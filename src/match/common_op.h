@@ -38,12 +38,17 @@ class CommonOps {
   const List* list(std::uint32_t rank, std::int32_t group) const;
   std::optional<Found> before_in(std::int32_t group, const Part& a, const Part& b,
                                  Ns tolerance) const;
+  std::optional<Found> before_in_any(const Part& a, const Part& b, Ns tolerance) const;
+  // The last of `attended` before `a`, of so many at most.
+  std::optional<Found> last_of(const List& attended, int most, const Part& a, const Part& b,
+                               Ns tolerance) const;
   bool together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const;
   bool held_compute(const Part& part) const;
 
   const Job& job_;
   std::vector<std::vector<std::int32_t>> groups_;  // by rank, sorted
   std::unordered_map<std::uint64_t, List> lists_;  // by rank and group
+  std::vector<List> all_;  // by rank, by end; empty where it is in few groups
 };
 
 }  // namespace commlens
