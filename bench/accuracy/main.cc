@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -97,6 +98,18 @@ std::vector<RunScore> run_grid(const std::vector<CaseKey>& grid, unsigned thread
   return scores;
 }
 
+// When, of which version, by which command: without these nobody knows what the tables are of.
+std::string how_made(const Options& options) {
+  const std::time_t now = std::time(nullptr);
+  char date[16] = "";
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  std::string command = "accuracy";
+  if (options.seeds != Options().seeds) command += " --seeds " + std::to_string(options.seeds);
+  if (!options.kind.empty()) command += " --kind " + options.kind;
+  return std::string(date) + ", commlens " COMMLENS_VERSION "; `" + command + " --update " +
+         options.page + "`.\n\n";
+}
+
 void update_page(const std::string& path, const std::string& tables) {
   const std::string begin = "<!-- scoreboard -->\n";
   const std::string end = "<!-- end of scoreboard -->";
@@ -124,7 +137,7 @@ int run(const Options& options) {
   const std::string tables = scoreboard(scores, true);
   if (options.list) std::fputs((faulty_runs(scores) + "\n").c_str(), stdout);
   std::fputs(tables.c_str(), stdout);
-  if (!options.page.empty()) update_page(options.page, tables);
+  if (!options.page.empty()) update_page(options.page, how_made(options) + tables);
   if (!options.check) return 0;
   const std::vector<std::string> missed = failures(scores, *options.check);
   for (const std::string& sentence : missed) std::fprintf(stderr, "missed: %s\n", sentence.c_str());
