@@ -388,6 +388,13 @@ std::string described(const Recording& r) {
   for (std::size_t i = 0; i < r.launches.size(); ++i)
     put(r.launches.correlation[i], r.launches.start[i], thread(r.launches.thread[i]).first,
         thread(r.launches.thread[i]).second);
+  for (const SyncCall& call : r.sync_calls)
+    put(call.start, call.end, call.correlation, thread(call.thread).second,
+        static_cast<int>(call.kind));
+  for (const SyncRecord& record : r.sync_records)
+    put(record.start, record.correlation, record.record_correlation, record.stream.device,
+        record.stream.context, record.stream.stream, record.source.stream,
+        static_cast<int>(record.kind));
   for (const HostRange& range : r.host_ranges) {
     out += std::string(r.strings.get(range.backend)) + ':' +
            std::string(r.strings.get(range.name)) + ' ';

@@ -15,14 +15,15 @@ extern const Analysis kEvidenceCounts;
 extern const Analysis kCollectives;
 extern const Analysis kClocks;
 extern const Analysis kWaits;
+extern const Analysis kCriticalPath;
 
 namespace {
 
-constexpr const Analysis* kAnalyses[] = {&kStragglers,     &kExplain,     &kLedger, &kBreakdown,
-                                         &kOperations,     &kGroups,      &kSizes,  &kSlices,
-                                         &kEvidenceCounts, &kCollectives, &kClocks, &kWaits};
+constexpr const Analysis* kAnalyses[] = {
+    &kStragglers, &kExplain, &kLedger,         &kCriticalPath, &kBreakdown, &kOperations, &kGroups,
+    &kSizes,      &kSlices,  &kEvidenceCounts, &kCollectives,  &kClocks,    &kWaits};
 
-constexpr std::string_view kAbsentParts[] = {"critical_path", "findings"};
+constexpr std::string_view kAbsentParts[] = {"findings"};
 
 }  // namespace
 

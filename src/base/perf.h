@@ -22,8 +22,10 @@ namespace commlens {
   X(windows, 1, "")                                       \
   X(own_times, 1, "")                                     \
   X(figures, 1, "")                                       \
+  X(dependencies, 1, "")                                  \
   X(arrange, 1, "")                                       \
   X(relate, 1, "")                                        \
+  X(path, 1, "")                                          \
   X(analyses, 1, "")                                      \
   X(output, 1, "")
 

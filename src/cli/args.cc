@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/question_words.h"
 #include "model/rank_list.h"
 #include "simulate/fault_words.h"
 #include "study/catalog.h"
@@ -25,6 +26,7 @@ struct RawTexts {
   std::string steps;
   std::string ranks;
   std::vector<std::string> by;
+  Question question;
 };
 
 // An empty text comes from a script's unset variable; taken as "all" it would hide that.
@@ -179,6 +181,50 @@ void add_simulate_options(CLI::App& verb, Arguments& arguments) {
       ->capture_default_str();
 }
 
+// Adds a repeatable option that changes the speed of some of the communication.
+void add_speed_option(CLI::App& verb, const std::string& name, std::vector<SpeedChange>& changes,
+                      const std::string& words, const std::string& help) {
+  verb.add_option_function<std::vector<std::string>>(
+          name,
+          [name, &changes](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) changes.push_back(parse_speed_change(name, text));
+          },
+          help + "; repeatable")
+      ->type_name(words)
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+}
+
+void add_question_options(CLI::App& verb, Question& question) {
+  verb.add_option("--comm-speed", question.comm_speed,
+                  "All communication so many times as fast: 2 halves every transfer")
+      ->type_name("K");
+  add_speed_option(verb, "--op", question.ops, "OP=TIMES",
+                   "One operation's transfers take so many times as long: all_reduce=0.5; 0 "
+                   "removes it");
+  add_speed_option(verb, "--group", question.groups, "GROUP:speed=K",
+                   "The same for a process group, by role (dp, tp, pp, ep, cp), description or "
+                   "name: dp:speed=2");
+  add_speed_option(verb, "--links", question.links, "LINKS:speed=K",
+                   "The same for groups that cross hosts (ib) or stay inside one (nvlink): "
+                   "ib:speed=0.5");
+  verb.add_option("--fix-rank", question.fix_ranks,
+                  "This rank's kernels take what its peers' take; repeatable")
+      ->type_name("RANK")
+      ->check(CLI::NonNegativeNumber)
+      ->take_all()
+      ->expected(1)
+      ->allow_extra_args(false);
+  verb.add_option("--bucket", question.bucket,
+                  "Data-parallel all-reduces merged until they hold so much, such as 25MB")
+      ->type_name("SIZE")
+      ->transform(sizes());
+  verb.add_flag("--perfect-overlap", question.perfect_overlap,
+                "Nothing waits for communication, its bytes are still moved: a bound");
+  verb.add_flag("--no-host-delay", question.no_host_delay, "Every launch comes in time");
+}
+
 // Adds a repeatable option whose words are read by `parse`.
 void add_fault(CLI::App& verb, simulate::Faults& faults, const std::string& name,
                simulate::Fault (*parse)(std::string_view), const std::string& words,
@@ -259,9 +305,10 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
   for (const Command* command : commands()) {
     CLI::App* verb = app->add_subcommand(std::string(command->name), std::string(command->summary));
     verb->footer("Example:\n  " + std::string(command->example));
-    if (command->name == "analyze" || command->name == "timeline") {
+    if (command->name == "analyze" || command->name == "timeline" || command->name == "whatif") {
       add_study_options(*verb, arguments.study, raw);
-      add_output_options(*verb, arguments.output, command->name == "analyze");
+      add_output_options(*verb, arguments.output, command->name != "timeline");
+      if (command->name == "whatif") add_question_options(*verb, raw.question);
       verb->add_flag("--perf", arguments.output.perf,
                      "Print where the time went, on standard error");
       if (command->name == "analyze")
@@ -305,6 +352,10 @@ std::vector<std::string> split_keys(const std::string& text) {
 void finish(Arguments& arguments, const RawTexts& raw) {
   if (!raw.steps.empty()) arguments.study.steps = parse_ranges(raw.steps, "--steps");
   if (!raw.ranks.empty()) arguments.study.ranks = parse_ranges(raw.ranks, "--ranks");
+  if (arguments.verb == "whatif") {
+    check_question(raw.question);
+    arguments.study.question = raw.question;
+  }
   for (const std::string& keys : raw.by) arguments.study.by.push_back(split_keys(keys));
   require_name("--format", arguments.output.format, names_of(list_writers()));
   require_name("--color", arguments.output.color, {"auto", "always", "never"});

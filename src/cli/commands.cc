@@ -8,6 +8,7 @@ namespace commlens::cli {
 // One line a verb.
 extern const Command kAnalyze;
 extern const Command kTimeline;
+extern const Command kWhatIf;
 extern const Command kSimulate;
 extern const Command kDemo;
 extern const Command kFormats;
@@ -18,8 +19,8 @@ extern const Command kMan;
 
 namespace {
 
-constexpr const Command* kCommands[] = {&kAnalyze,  &kTimeline, &kSimulate,    &kDemo, &kFormats,
-                                        &kAnalyses, &kNotes,    &kCompletions, &kMan};
+constexpr const Command* kCommands[] = {&kAnalyze, &kTimeline, &kWhatIf, &kSimulate,    &kDemo,
+                                        &kFormats, &kAnalyses, &kNotes,  &kCompletions, &kMan};
 
 }  // namespace
 

@@ -43,6 +43,7 @@ Arg KinetoArguments::arg_of(std::string_view key) {
       return key == "In split size" ? Arg::in_split : Arg::none;
     case 14:
       if (key == "Out msg nelems") return Arg::out_elements;
+      if (key == "wait_on_stream") return Arg::wait_on_stream;
       return key == "Out split size" ? Arg::out_split : Arg::none;
     case 15: return key == "Collective name" ? Arg::collective : Arg::none;
     case 16: return key == "Process Group ID" ? Arg::group_name : Arg::none;
@@ -52,6 +53,8 @@ Arg KinetoArguments::arg_of(std::string_view key) {
       return key == "Global rank stride" ? Arg::group_stride : Arg::none;
     case 19: return key == "Process Group Ranks" ? Arg::group_ranks : Arg::none;
     case 25: return key == "Process Group Description" ? Arg::group_description : Arg::none;
+    case 33:
+      return key == "wait_on_cuda_event_record_corr_id" ? Arg::record_correlation : Arg::none;
     default: return Arg::none;
   }
 }

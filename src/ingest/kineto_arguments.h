@@ -34,6 +34,8 @@ enum class Arg : std::uint8_t {
   rank,
   source,
   destination,
+  wait_on_stream,
+  record_correlation,
   none,  // not one that is read
 };
 

@@ -103,6 +103,28 @@ bool is_launch(std::string_view name) {
          name.find("Memset") != std::string_view::npos;
 }
 
+// Calls that return only when the GPU has done something. A copy without "Async" waits for itself.
+std::optional<SyncKind> blocking_kind(std::string_view name) {
+  const auto says = [name](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  };
+  if (says("Synchronize")) {
+    if (says("Stream")) return SyncKind::stream_sync;
+    return says("Event") ? SyncKind::event_sync : SyncKind::device_sync;
+  }
+  if (says("Memcpy") && !says("Async") && !says("Peer")) return SyncKind::blocking_copy;
+  return std::nullopt;
+}
+
+// The record's name to what waits for what; nothing for one that is not known.
+std::optional<SyncKind> sync_record_kind(std::string_view name) {
+  if (name == "Stream Wait Event") return SyncKind::stream_wait;
+  if (name == "Stream Sync") return SyncKind::stream_sync;
+  if (name == "Event Sync") return SyncKind::event_sync;
+  if (name == "Context Sync") return SyncKind::device_sync;
+  return std::nullopt;
+}
+
 // "wait" and "init" are records of the same form that communicate nothing. A collective of a name
 // that is not known communicates all the same: its group and size count, its op is unknown.
 bool is_communication_record(std::string_view collective) {
@@ -177,7 +199,10 @@ KinetoEvents::Category KinetoEvents::category_in_lower_case(std::string_view cat
       if (cat == "memcpy") return Category::memcpy;
       return cat == "memset" ? Category::memset : Category::ignored;
     case 7: return cat == "runtime" ? Category::runtime : Category::ignored;
-    case 8: return cat == "operator" ? Category::cpu_op : Category::ignored;
+    case 8:
+      if (cat == "xpu_sync") return Category::sync;
+      return cat == "operator" ? Category::cpu_op : Category::ignored;
+    case 9: return cat == "cuda_sync" ? Category::sync : Category::ignored;
     case 10:
       if (cat == "xpu_driver") return Category::runtime;
       if (cat == "gpu_memcpy") return Category::memcpy;
@@ -198,7 +223,8 @@ KinetoEvents::Category KinetoEvents::category_in_lower_case(std::string_view cat
 
 bool KinetoEvents::wanted_name(Category category, std::string_view name) const {
   switch (category) {
-    case Category::runtime: return is_launch(name);
+    case Category::runtime:
+      return is_launch(name) || name.find("Synchronize") != std::string_view::npos;
     case Category::cpu_op:
       return options_.host_compute || name == kRecordName ||
              is_host_backend(annotation_backend(name));
@@ -390,6 +416,7 @@ void KinetoEvents::use(const Event& event) {
     case Category::memset: return use_activity(event, ActivityKind::memset);
     case Category::runtime: return use_runtime(event);
     case Category::cpu_op: return use_cpu_op(event);
+    case Category::sync: return use_sync(event);
     case Category::annotation:
       return event.name.text.starts_with(kStepPrefix) ? use_step(event, false)
                                                       : use_annotation(event);
@@ -452,9 +479,35 @@ void KinetoEvents::use_activity(const Event& event, ActivityKind kind) {
 void KinetoEvents::use_runtime(const Event& event) {
   const Times t = times(event, false);
   const std::uint64_t correlation = id_number(arguments_[Arg::correlation]);
-  if (t.usable && correlation != 0)
+  if (!t.usable) return;
+  if (correlation != 0 && is_launch(event.name.text))
     builder_.add_launch(correlation, t.interval.start, thread(event),
                         id_number(arguments_[Arg::external_id]));
+  if (const auto kind = blocking_kind(event.name.text))
+    builder_.add_sync_call({.start = t.interval.start,
+                            .end = t.interval.end,
+                            .correlation = correlation,
+                            .thread = thread(event),
+                            .kind = *kind});
+}
+
+void KinetoEvents::use_sync(const Event& event) {
+  const auto kind = sync_record_kind(event.name.text);
+  const Times t = times(event, false);
+  if (!kind || !t.usable) return;
+  Stream own = stream(event);
+  own.stream = count_or_unknown(arguments_[Arg::stream]);
+  Stream source = own;
+  source.stream = count_or_unknown(arguments_[Arg::wait_on_stream]);
+  // "-1" as a number of 64 bits is not an id either.
+  const auto record = number(arguments_[Arg::record_correlation]);
+  builder_.add_sync_record(
+      {.start = t.interval.start,
+       .correlation = id_number(arguments_[Arg::correlation]),
+       .record_correlation = record && *record > 0 ? static_cast<std::uint64_t>(*record) : 0,
+       .stream = own,
+       .source = source,
+       .kind = *kind});
 }
 
 void KinetoEvents::use_cpu_op(const Event& event) {

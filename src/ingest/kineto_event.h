@@ -31,6 +31,7 @@ class KinetoEvents {
     annotation,
     gpu_annotation,
     recording_span,
+    sync,
     ignored,
   };
   struct Event {
@@ -66,6 +67,7 @@ class KinetoEvents {
   void use(const Event& event);
   void use_activity(const Event& event, ActivityKind kind);
   void use_runtime(const Event& event);
+  void use_sync(const Event& event);
   void use_cpu_op(const Event& event);
   void use_annotation(const Event& event);
   void use_step(const Event& event, bool on_gpu);

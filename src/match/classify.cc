@@ -324,10 +324,8 @@ class Classifier {
 
   void let_go() {
     recording_.gpu.external_id.clear();
-    recording_.gpu.name.clear();
     recording_.gpu.meta.clear();
     recording_.gpu.kind.clear();
-    recording_.launches.thread.clear();
     recording_.launches.external_id.clear();
     recording_.calls = Calls();
     recording_.host_calls = Calls();

@@ -114,6 +114,27 @@ void merge_launches(Recording& whole, const Recording& piece, const Translation&
   }
 }
 
+void merge_syncs(Recording& whole, const Recording& piece, const Translation& to, Ns shift) {
+  Present<std::tuple<Ns, Ns, std::uint64_t, std::uint32_t>> calls;
+  for (const SyncCall& call : whole.sync_calls)
+    calls.add({call.start, call.end, call.correlation, call.thread.value});
+  for (SyncCall call : piece.sync_calls) {
+    call.start += shift;
+    call.end += shift;
+    call.thread = to.thread(call.thread);
+    if (!calls.take({call.start, call.end, call.correlation, call.thread.value}))
+      whole.sync_calls.push_back(call);
+  }
+  Present<std::tuple<Ns, std::uint64_t, SyncKind>> records;
+  for (const SyncRecord& record : whole.sync_records)
+    records.add({record.start, record.correlation, record.kind});
+  for (SyncRecord record : piece.sync_records) {
+    record.start += shift;
+    if (!records.take({record.start, record.correlation, record.kind}))
+      whole.sync_records.push_back(record);
+  }
+}
+
 using RangeKey =
     std::tuple<Ns, Ns, std::uint32_t, std::uint32_t, std::uint32_t, std::uint64_t, HostRangeKind>;
 
@@ -184,6 +205,18 @@ void let_go(Container& container) {
   container = Container();
 }
 
+// Its names as those of a pool with fewer; each distinct one is looked up once.
+void keep_names(Work& work, const StringPool& all, StringPool& used) {
+  std::vector<StringId> kept(all.size());
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    StringId& name = work.name[i];
+    if (!name.valid()) continue;
+    StringId& known = kept[name.index()];
+    if (!known.valid()) known = used.intern(all.get(name));
+    name = known;
+  }
+}
+
 }  // namespace
 
 Interval recorded_extent(const Recording& recording) {
@@ -204,6 +237,7 @@ void merge_recording(Recording& whole, const Recording& piece) {
   const Translation to(whole, piece);
   merge_activities(whole, piece, to, shift);
   merge_launches(whole, piece, to, shift);
+  merge_syncs(whole, piece, to, shift);
   merge_host(whole, piece, to, shift);
   merge_steps(whole, piece, shift);
   whole.stored_bytes += piece.stored_bytes;
@@ -234,10 +268,13 @@ void let_go_of_columns(RankTimeline& rank) {
     let_go(device.memory);
     let_go(device.starts);
   }
+  keep_names(rank.work, recording.strings, used);
   recording.strings = std::move(used);
   let_go(recording.gpu);
   let_go(recording.calls);
   let_go(recording.launches);
+  let_go(recording.sync_calls);
+  let_go(recording.sync_records);
   let_go(recording.host_ranges);
   let_go(recording.host_calls);
   let_go(recording.host_compute);

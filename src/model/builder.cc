@@ -222,6 +222,12 @@ void TraceBuilder::append_host(Recording& later) {
                later.launches.external_id[i]);
   }
   later.launches = {};
+  for (const SyncRecord& record : later.sync_records) add_sync_record(record);
+  for (SyncCall call : later.sync_calls) {
+    const auto [process, number] = later.threads[call.thread.index()];
+    call.thread = thread(process, number);
+    add_sync_call(call);
+  }
   recording_.steps.insert(recording_.steps.end(), later.steps.begin(), later.steps.end());
 }
 

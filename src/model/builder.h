@@ -34,6 +34,8 @@ class TraceBuilder {
   void add_activity(const ActivityInput& activity);
   void add_launch(std::uint64_t correlation, Ns start, ThreadId thread,
                   std::uint64_t external_id = 0);
+  void add_sync_call(const SyncCall& call) { recording_.sync_calls.push_back(call); }
+  void add_sync_record(const SyncRecord& record) { recording_.sync_records.push_back(record); }
   // `call` counts only with metadata.
   void add_host_range(const HostRange& range, const CallKey& call = {});
   void add_host_compute(Interval interval, ThreadId thread);

@@ -16,11 +16,13 @@
 #include "model/ledger.h"
 #include "model/matching.h"
 #include "model/operation.h"
+#include "model/path.h"
 #include "model/stragglers.h"
 #include "model/trace.h"
 #include "model/trail.h"
 #include "model/transfer_fit.h"
 #include "model/waits.h"
+#include "model/work.h"
 
 namespace commlens {
 
@@ -48,8 +50,6 @@ struct GroupIdentity {
 // "mesh_tp[0,1]": readable, and different for different groups. Where the members are not known,
 // `rank` (which knows the group) stands for them.
 std::string group_label(const GroupIdentity& group, std::int64_t rank);
-
-enum class ActivityClass : std::uint8_t { compute, communication, memory };
 
 // One communication on one rank.
 struct CommOp {
@@ -178,6 +178,7 @@ struct RankTimeline {
   std::vector<KernelTime> kernel_times;  // compute kernels that take most of the time, by name
   std::vector<ActivityClass> classes;    // by GPU activity
   std::vector<DeviceTimeline> devices;   // sorted by device
+  Work work;                             // for the critical path; unknown where nobody asks for it
   std::array<std::int64_t, kEvidenceCount> evidence{};
   Notes notes;  // of matching and windows; the reader's are in `recording`
 };
@@ -193,6 +194,7 @@ struct Job {
   Stragglers stragglers;
   TransferFits transfer_fits;
   Ledger ledger;
+  CriticalPath path;
   std::vector<Trail> trails;  // of the rank that --explain names
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others

@@ -76,6 +76,36 @@ struct Launches {
   std::size_t size() const { return start.size(); }
 };
 
+// What orders the host behind the GPU, or one stream behind another.
+enum class SyncKind : std::uint8_t {
+  stream_sync,    // the host waits for all earlier work of a stream
+  device_sync,    // ... of all streams
+  event_sync,     // ... for an event: for earlier work of the stream that it was recorded on
+  blocking_copy,  // ... for the copy that the same call starts
+  stream_wait,    // a stream waits for an event; the host goes on
+};
+
+// A call on the host that returns only when the GPU has done something.
+struct SyncCall {
+  Ns start = 0;
+  Ns end = 0;
+  std::uint64_t correlation = 0;  // 0 is none
+  ThreadId thread;
+  SyncKind kind = SyncKind::device_sync;
+};
+
+// What the profiler says of such a call, or of one that makes a stream wait: for what.
+struct SyncRecord {
+  Ns start = 0;                          // of the call
+  std::uint64_t correlation = 0;         // of the call; 0 is none
+  std::uint64_t record_correlation = 0;  // of the call that recorded the event; 0: none, not known
+  // Stream::stream is kUnknown where it is not known or there is none. They need not be among
+  // Recording::streams, which have work.
+  Stream stream;  // that waits, or whose work the host waits for
+  Stream source;  // the event's
+  SyncKind kind = SyncKind::device_sync;
+};
+
 enum class HostRangeKind : std::uint8_t {
   collective_record,  // the framework's record of one collective call, with or without metadata
   annotation,         // a range named after a collective ("nccl:all_reduce", "gloo:broadcast")
@@ -140,6 +170,8 @@ struct Recording {
   GpuActivities gpu;
   Calls calls;  // of GPU activities with metadata
   Launches launches;
+  std::vector<SyncCall> sync_calls;      // in file order
+  std::vector<SyncRecord> sync_records;  // the same; most recordings have none
   std::vector<HostRange> host_ranges;
   Calls host_calls;              // of host ranges with metadata
   std::vector<StepRange> steps;  // sorted by number

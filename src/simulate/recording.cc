@@ -24,6 +24,7 @@ class RankRecorder {
   void describe_groups();
   void add_range(const HostRange& range, int index);
   void add_call(const RuntimeCall& call, int index);
+  void add_sync(const RuntimeCall& call, int index);
   void add_activity(const GpuEvent& event);
   void add_gpu_steps();
   MetaId meta(int collective, int member, bool on_host);
@@ -131,10 +132,37 @@ void RankRecorder::add_call(const RuntimeCall& call, int index) {
   const bool starts = starts_gpu_work(call.kind);
   events() += 1 + (synchronises && profile_.options().sync_records ? 1 : 0) +
               (starts && profile_.options().flows ? 1 : 0);
+  if (synchronises) add_sync(call, index);
   if (!starts) return;
   const std::int64_t external = call.range >= 0 ? Profile::external_id(call.range) : 0;
   builder_.add_launch(static_cast<std::uint64_t>(Profile::correlation(index)),
                       profile_.at(call.start), thread(), static_cast<std::uint64_t>(external));
+}
+
+void RankRecorder::add_sync(const RuntimeCall& call, int index) {
+  const auto correlation = static_cast<std::uint64_t>(Profile::correlation(index));
+  const Interval own = profile_.own(call.start, call.end);
+  const bool waits = call.kind == CallKind::stream_wait;
+  if (!waits)
+    builder_.add_sync_call({.start = own.start,
+                            .end = own.end,
+                            .correlation = correlation,
+                            .thread = thread(),
+                            .kind = SyncKind::stream_sync});
+  if (!profile_.options().sync_records) return;
+  const auto stream = [this](std::int64_t number) {
+    return Stream{.device = profile_.device(), .context = 1, .stream = number};
+  };
+  SyncRecord record{.start = own.start,
+                    .correlation = correlation,
+                    .stream = stream(call.stream),
+                    .source = stream(kUnknown),
+                    .kind = waits ? SyncKind::stream_wait : SyncKind::stream_sync};
+  if (waits) {
+    record.source = stream(profile_.call(call.record_call).stream);
+    record.record_correlation = static_cast<std::uint64_t>(Profile::correlation(call.record_call));
+  }
+  builder_.add_sync_record(record);
 }
 
 ActivityKind activity_kind(GpuKind kind) {

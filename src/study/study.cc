@@ -17,6 +17,7 @@
 #include "match/classify.h"
 #include "match/clocks.h"
 #include "match/collectives.h"
+#include "match/dependencies.h"
 #include "match/exposure.h"
 #include "match/ledger.h"
 #include "match/merge.h"
@@ -29,7 +30,12 @@
 #include "match/windows.h"
 #include "model/kernel_name.h"
 #include "model/rank_list.h"
+#include "replay/common_time.h"
+#include "replay/critical_path.h"
+#include "replay/graph.h"
+#include "replay/what_if.h"
 #include "report/chrome_timeline.h"
+#include "report/prediction.h"
 #include "report/writer.h"
 #include "study/catalog.h"
 #include "study/hosts.h"
@@ -112,12 +118,27 @@ void compute_figures(RankTimeline& rank, const std::vector<IntervalSet>& host_id
   });
 }
 
+// Room for the work of all ranks together, in activities: 33 bytes each, and as much again for the
+// graph. What does not fit is given up for all, so that the answer does not depend on the order in
+// which files are read.
+class WorkRoom {
+ public:
+  // Whether what was taken so far fits, with these.
+  bool take(std::size_t activities) { return (taken_ += activities) <= kMost; }
+  bool fits() const { return taken_ <= kMost; }
+
+ private:
+  static constexpr std::size_t kMost = 6'000'000;
+  std::atomic<std::size_t> taken_{0};
+};
+
 // What is the same for every rank.
 struct Settings {
   unsigned threads = 1;
   std::vector<NameRule> rules;
   WindowOptions windows;
   bool keep_activities = false;
+  WorkRoom* room = nullptr;  // none: nobody asks for the critical path
 };
 
 template <class Work>
@@ -135,6 +156,8 @@ void prepare(RankTimeline& rank, const Settings& settings) {
   std::vector<IntervalSet> host_idle;
   measured(Stage::own_times, [&] { host_idle = find_own_times(rank); });
   measured(Stage::figures, [&] { compute_figures(rank, host_idle, settings.windows); });
+  if (settings.room != nullptr && settings.room->take(rank.recording.gpu.size()))
+    measured(Stage::dependencies, [&] { find_dependencies(rank); });
   rank.ready = true;
   if (!keep) let_go_of_columns(rank);
 }
@@ -270,6 +293,32 @@ void relate_ranks(Job& job, unsigned threads) {
                   job.stragglers.remarks.empty() ? "" : job.stragglers.remarks.front());
 }
 
+// What the job's time consists of: the graph of what waited for what, and the longest way through
+// it. The answer to `question`, if any is asked.
+std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
+                                      const std::optional<Question>& question) {
+  if (!room.fits()) {
+    for (RankTimeline& rank : job.ranks) rank.work = {};
+    job.path.missing =
+        "there are too many GPU activities for one graph; choose some with --steps "
+        "or --ranks";
+    return std::nullopt;
+  }
+  if (has_several_ranks(job) && !job.clocks.known) {
+    job.path.missing = "nothing relates the clocks of these ranks";
+    return std::nullopt;
+  }
+  // Another run of the same rank was at another time.
+  for (RankTimeline& rank : job.ranks) {
+    if (rank.run > 0) rank.work = {};
+  }
+  place_on_common_time(job);
+  const Graph graph(job);
+  job.path = find_critical_path(graph);
+  if (!question || !job.path.known) return std::nullopt;
+  return predict(graph, *question);
+}
+
 // The trails of the rank that --explain names.
 void explain_chosen_rank(Job& job, std::optional<std::int64_t> chosen) {
   if (!chosen) return;
@@ -364,10 +413,12 @@ void check_options(const StudyOptions& options) {
 Study run_study(const StudyOptions& options) {
   const PerfScope perf(Stage::total);
   Study study;
+  WorkRoom room;
   const Settings settings{.threads = threads_for(options),
                           .rules = read_rules(options.rules_file),
                           .windows = window_options(options),
-                          .keep_activities = options.keep_activities};
+                          .keep_activities = options.keep_activities,
+                          .room = options.follow_path ? &room : nullptr};
   const RateOptions rates = rate_options(options);
   study.whole_window =
       settings.windows.choice == WindowChoice::gpu && settings.windows.steps.empty();
@@ -400,6 +451,9 @@ Study run_study(const StudyOptions& options) {
     relate_ranks(study.job, settings.threads);
     study.job.ledger = find_ledger(study.job, rates);
   });
+  if (options.follow_path)
+    measured(Stage::path,
+             [&] { study.prediction = follow_path(study.job, room, options.question); });
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.
@@ -414,6 +468,13 @@ Study run_study(const StudyOptions& options) {
   study.report.notes.merge(study.job.notes);
   report_rank_notes(study);
   return study;
+}
+
+void render_prediction(const Study& study, std::string_view format, Sink& sink) {
+  if (!study.prediction)
+    throw Error(ErrorKind::input, "these inputs cannot be replayed: " + study.job.path.missing);
+  const PerfScope perf(Stage::output);
+  write_prediction(*study.prediction, format, sink);
 }
 
 void render_timeline(const Study& study, Sink& sink) {

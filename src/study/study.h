@@ -9,6 +9,7 @@
 
 #include "base/sink.h"
 #include "model/job.h"
+#include "model/question.h"
 #include "model/report.h"
 
 namespace commlens {
@@ -28,6 +29,8 @@ struct StudyOptions {
   std::optional<std::int64_t> explain;       // --explain
   std::vector<std::string> peaks;            // --peak: "180", "all_reduce=180,dp:all_reduce=40"
   std::vector<std::string> calibrations;     // --calibrate: FILE or OP=FILE
+  std::optional<Question> question;          // whatif
+  bool follow_path = true;                   // find the critical path and what builds on it
   bool keep_activities = false;              // timelines need every GPU activity; analyses do not
   unsigned jobs = 0;                         // --jobs; 0: all cores
   std::function<void(std::size_t done, std::size_t total)> progress;
@@ -36,9 +39,10 @@ struct StudyOptions {
 struct Study {
   Job job;
   Report report;
-  bool whole_window = true;           // figures are of all that was recorded, not of some steps
-  bool any_input_unusable = false;    // exit code 3, although others were used
-  std::vector<std::string> troubles;  // one sentence for each input that could not be used
+  std::optional<Prediction> prediction;  // the answer to StudyOptions::question
+  bool whole_window = true;              // figures are of all that was recorded, not of some steps
+  bool any_input_unusable = false;       // exit code 3, although others were used
+  std::vector<std::string> troubles;     // one sentence for each input that could not be used
 };
 
 // Checks the options that can be checked before reading. Throws Error(usage).
@@ -49,6 +53,9 @@ Study run_study(const StudyOptions& options);
 
 // Renders by a writer of `report/` ("text", "json").
 void render(const Study& study, std::string_view writer, bool color, Sink& sink);
+// The answer to the question that was asked; "text" or "json". Throws Error(input) where the inputs
+// do not support any.
+void render_prediction(const Study& study, std::string_view format, Sink& sink);
 // One merged Chrome-trace timeline of all ranks.
 void render_timeline(const Study& study, Sink& sink);
 

@@ -1,0 +1,227 @@
+// What the job's time consists of: the critical path over all ranks (docs/critical-path.md).
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "analysis/analysis.h"
+
+namespace commlens {
+namespace {
+
+constexpr std::size_t kMostContributors = 50;
+constexpr std::size_t kShownContributors = 6;
+
+std::string percent(Ns part, Ns whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%",
+                whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+  return text;
+}
+
+Ns sum_of(const CriticalPath& path, PathClass kind) {
+  return path.sums[static_cast<std::size_t>(kind)];
+}
+
+Table unknown_table() {
+  return {.name = "critical_path",
+          .section = {},
+          .title = {},
+          .columns = {},
+          .rows = {},
+          .known = false};
+}
+
+Table sums_table(const CriticalPath& path) {
+  return {.name = {},
+          .section = "critical_path",
+          .title = {},
+          .columns = {{"window_ns", Unit::nanoseconds, ""},
+                      {"compute_ns", Unit::nanoseconds, ""},
+                      {"transfer_ns", Unit::nanoseconds, ""},
+                      {"host_ns", Unit::nanoseconds, ""},
+                      {"memory_ns", Unit::nanoseconds, ""},
+                      {"unexplained_ns", Unit::nanoseconds, ""},
+                      {"inferred_edges", Unit::count, ""},
+                      {"inferred_on_path", Unit::count, ""},
+                      {"contradictions", Unit::count, ""},
+                      {"rank_changes", Unit::count, ""},
+                      {"confidence", Unit::none, ""},
+                      {"doubt", Unit::none, ""}},
+          .rows = {{path.window.length(), sum_of(path, PathClass::compute),
+                    sum_of(path, PathClass::transfer), sum_of(path, PathClass::host),
+                    sum_of(path, PathClass::memory), sum_of(path, PathClass::unexplained),
+                    path.inferred_edges, path.inferred_on_path, path.contradictions,
+                    path.rank_changes, std::string(path.sure ? "likely" : "undecidable"),
+                    path.doubt.empty() ? Cell() : Cell(path.doubt)}}};
+}
+
+// The communication of a node.
+const CommOp* comm_at(const RankTimeline& rank, std::uint32_t node) {
+  const std::vector<CommNode>& comm = rank.work.comm;
+  const auto found =
+      std::lower_bound(comm.begin(), comm.end(), node,
+                       [](const CommNode& row, std::uint32_t wanted) { return row.node < wanted; });
+  if (found == comm.end() || found->node != node) return nullptr;
+  return &rank.devices[found->device].comm[found->op];
+}
+
+std::string group_of(const RankTimeline& rank, const CommOp& op) {
+  return op.group < 0 ? std::string()
+                      : group_label(rank.groups[static_cast<std::size_t>(op.group)], rank.rank);
+}
+
+// What is named on the path: an operation of a group, or a kernel.
+struct Contributor {
+  Ns time = 0;
+  std::int64_t count = 0;
+  std::map<std::int64_t, Ns> ranks;
+};
+using ContributorKey = std::tuple<PathClass, std::string, std::string>;  // name, group
+
+std::map<ContributorKey, Contributor> contributors_of(const Job& job) {
+  std::map<ContributorKey, Contributor> sums;
+  for (const PathSegment& segment : job.path.segments) {
+    const RankTimeline& rank = job.ranks[segment.rank];
+    std::string name;
+    std::string group;
+    if (segment.node != kNoNode) {
+      const CommOp* op =
+          segment.kind == PathClass::transfer ? comm_at(rank, segment.node) : nullptr;
+      const StringId id = rank.work.name[segment.node];
+      name = op != nullptr ? std::string(op_name(op->op))
+             : id.valid()  ? std::string(rank.recording.strings.get(id))
+                           : std::string();
+      if (op != nullptr) group = group_of(rank, *op);
+    }
+    Contributor& sum = sums[{segment.kind, std::move(name), std::move(group)}];
+    sum.time += segment.time.length();
+    ++sum.count;
+    sum.ranks[rank.rank] += segment.time.length();
+  }
+  return sums;
+}
+
+Table op_table(const std::map<ContributorKey, Contributor>& sums) {
+  Table table{
+      .name = "by_op",
+      .section = "critical_path",
+      .title = {},
+      .columns = {{"op", Unit::none, ""}, {"group", Unit::none, ""}, {"ns", Unit::nanoseconds, ""}},
+      .rows = {}};
+  for (const auto& [key, sum] : sums) {
+    if (std::get<0>(key) == PathClass::transfer)
+      table.rows.push_back(
+          {std::get<1>(key), std::get<2>(key).empty() ? Cell() : Cell(std::get<2>(key)), sum.time});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<std::int64_t>(a[2]) > std::get<std::int64_t>(b[2]);
+  });
+  return table;
+}
+
+Table rank_table(const Job& job) {
+  Table table{.name = "by_rank",
+              .section = "critical_path",
+              .title = {},
+              .columns = {{"rank", Unit::none, ""}, {"ns", Unit::nanoseconds, ""}},
+              .rows = {}};
+  for (std::size_t row = 0; row < job.ranks.size(); ++row) {
+    if (job.path.by_rank[row] > 0)
+      table.rows.push_back({job.ranks[row].rank, job.path.by_rank[row]});
+  }
+  return table;
+}
+
+std::string shortened(const std::string& name) {
+  constexpr std::size_t kLongest = 60;
+  if (name.size() <= kLongest) return name;
+  std::size_t cut = kLongest;
+  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;
+  return name.substr(0, cut) + "...";
+}
+
+Table contributor_table(const Job& job, const std::map<ContributorKey, Contributor>& sums) {
+  Table table{.name = "contributors",
+              .section = "critical_path",
+              .title = "Longest on the critical path",
+              .columns = {{"kind", Unit::none, "what"},
+                          {"name", Unit::none, "name"},
+                          {"group", Unit::none, "group"},
+                          {"count", Unit::count, "times"},
+                          {"ns", Unit::nanoseconds, "time"},
+                          {"share", Unit::ratio, "of the path"},
+                          {"rank", Unit::none, "most on rank"}},
+              .rows = {},
+              .text_rows = kShownContributors};
+  for (const auto& [key, sum] : sums) {
+    const auto most =
+        std::max_element(sum.ranks.begin(), sum.ranks.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const Ns window = job.path.window.length();
+    table.rows.push_back(
+        {std::string(path_class_name(std::get<0>(key))),
+         std::get<1>(key).empty() ? Cell() : Cell(shortened(std::get<1>(key))),
+         std::get<2>(key).empty() ? Cell() : Cell(std::get<2>(key)), sum.count, sum.time,
+         window > 0 ? Cell(static_cast<double>(sum.time) / static_cast<double>(window)) : Cell(),
+         most->first});
+  }
+  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<std::int64_t>(a[4]) > std::get<std::int64_t>(b[4]);
+  });
+  if (table.rows.size() > kMostContributors) table.rows.resize(kMostContributors);
+  return table;
+}
+
+std::string sentence(const Job& job) {
+  const CriticalPath& path = job.path;
+  std::string line = "Critical path: ";
+  std::array<PathClass, kPathClasses> kinds{PathClass::compute, PathClass::transfer,
+                                            PathClass::host, PathClass::memory,
+                                            PathClass::unexplained};
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [&](PathClass a, PathClass b) { return sum_of(path, a) > sum_of(path, b); });
+  bool first = true;
+  for (const PathClass kind : kinds) {
+    if (sum_of(path, kind) == 0) continue;
+    line += (first ? "" : ", ") + percent(sum_of(path, kind), path.window.length()) + ' ' +
+            std::string(path_class_name(kind));
+    first = false;
+  }
+  if (job.ranks.size() > 1)
+    line += "; it changes rank " + std::to_string(path.rank_changes) +
+            (path.rank_changes == 1 ? " time" : " times");
+  if (path.inferred_on_path > 0)
+    line += "; " + std::to_string(path.inferred_on_path) + " of its steps are inferred from timing";
+  if (!path.sure) line += "; low confidence: " + path.doubt;
+  return line + ".";
+}
+
+Result run(const Job& job, const AnalysisOptions&) {
+  Result result;
+  if (!job.path.known || job.path.window.length() == 0) {
+    if (!job.path.missing.empty())
+      result.lines.push_back("No critical path: " + job.path.missing + ".");
+    result.tables.push_back(unknown_table());
+    return result;
+  }
+  const auto sums = contributors_of(job);
+  result.lines.push_back(sentence(job));
+  result.tables.push_back(sums_table(job.path));
+  result.tables.push_back(op_table(sums));
+  result.tables.push_back(rank_table(job));
+  result.tables.push_back(contributor_table(job, sums));
+  return result;
+}
+
+}  // namespace
+
+extern const Analysis kCriticalPath;
+constinit const Analysis kCriticalPath{
+    .name = "critical_path",
+    .summary = "What the job's time consists of: the longest chain of dependencies over all ranks",
+    .run = run,
+};
+
+}  // namespace commlens

@@ -1,0 +1,36 @@
+// What the run would have been like under a changed assumption.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "replay/graph.h"
+
+namespace commlens {
+
+// What is changed. Empty vectors change nothing.
+struct Assumption {
+  static constexpr double kRemoved = -1;  // nobody waits, nothing is moved
+
+  // By rank (row), then by communication (parallel to Work::comm): how many times as long its
+  // transfer takes.
+  std::vector<std::vector<double>> transfer;
+  std::vector<double> compute;        // by rank: how many times as long its kernels take
+  std::vector<bool> host_in_time;     // by rank: its launches hold nothing up
+  std::vector<bool> host_runs_ahead;  // by rank: its host waits for the GPU nowhere
+  std::vector<std::pair<ItemId, double>> kernels;  // by node: as `compute`, of single kernels
+};
+
+// When everything would have begun and ended, in common time.
+struct Outcome {
+  std::vector<Ns> start;      // by node
+  std::vector<Ns> end;        // the same
+  std::vector<Ns> stretches;  // by stretch: its begin
+  Interval window;            // first start to last end
+};
+
+// One pass in the order of the graph: every instant is the latest of its dependencies, each with
+// its latency, plus what it was late by then (its residual, which stays).
+Outcome replay(const Graph& graph, const Assumption& assumption);
+
+}  // namespace commlens

@@ -1,0 +1,404 @@
+// The dependency graph, the critical path and the replay: against values computed by hand, against
+// what simulated jobs really waited for, and their invariants over random jobs.
+#include "replay/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "model/builder.h"
+#include "replay/critical_path.h"
+#include "replay/what_if.h"
+#include "simulate/path_truth.h"
+#include "simulate/recording.h"
+#include "staged_job.h"
+
+namespace commlens {
+namespace {
+
+constexpr Ns kOrigin = 1'000'000'000;  // a time of 0 is a lost one to readers
+
+// One rank's recording, written down call by call.
+class Made {
+ public:
+  explicit Made(std::int64_t rank = 0, std::int64_t world = 1) : builder_("made.json", "kineto") {
+    builder_.about().rank = rank;
+    builder_.about().world_size = world;
+    builder_.about().host = "a";
+    builder_.about().clock = ClockBase::epoch;
+    builder_.about().process = 100 + rank;
+  }
+
+  // A kernel and, where `launch` is not negative, the call that started it.
+  Made& kernel(std::int64_t stream, Ns start, Ns end, Ns launch = -1,
+               std::string_view name = "gemm") {
+    const std::uint64_t id = next_++;
+    if (launch >= 0) call(id, launch);
+    return activity(stream, start, end, id, name, {});
+  }
+  // Of one CUDA graph: kernels that share a launch.
+  Made& graph(Ns launch, const std::vector<std::pair<std::int64_t, Interval>>& kernels) {
+    const std::uint64_t id = next_++;
+    call(id, launch);
+    for (const auto& [stream, time] : kernels)
+      activity(stream, time.start, time.end, id, "node", {});
+    return *this;
+  }
+  Made& all_reduce(std::int64_t stream, Ns start, Ns end, std::string_view group,
+                   std::string_view ranks, std::int64_t size, std::int64_t seq, Ns launch = -1) {
+    const std::uint64_t id = next_++;
+    if (launch >= 0) call(id, launch);
+    const MetaId meta = builder_.add_meta({.collective = builder_.intern("allreduce"),
+                                           .dtype = builder_.intern("Float"),
+                                           .in_elements = 1024,
+                                           .out_elements = 1024,
+                                           .group_size = size,
+                                           .group_name = builder_.intern(group),
+                                           .group_description = builder_.intern(group),
+                                           .group_ranks = builder_.intern(ranks)});
+    activity(stream, start, end, id, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", meta, {.seq = seq});
+    return *this;
+  }
+  // The stream `waits` waits for what `source` was given so far.
+  Made& wait(std::int64_t waits, std::int64_t source, Ns at) {
+    const std::uint64_t record = next_++;
+    const std::uint64_t id = next_++;
+    builder_.add_sync_record({.start = kOrigin + at,
+                              .correlation = id,
+                              .record_correlation = record,
+                              .stream = stream(waits),
+                              .source = stream(source),
+                              .kind = SyncKind::stream_wait});
+    return *this;
+  }
+  // The host waits for everything.
+  Made& synchronise(Ns start, Ns end, std::int64_t thread = 1) {
+    builder_.add_sync_call({.start = kOrigin + start,
+                            .end = kOrigin + end,
+                            .correlation = next_++,
+                            .thread = builder_.thread(100, thread),
+                            .kind = SyncKind::device_sync});
+    return *this;
+  }
+  Made& thread(std::int64_t number) {
+    thread_ = number;
+    return *this;
+  }
+
+  Recording done() { return builder_.finish(); }
+
+ private:
+  static Stream stream(std::int64_t number) {
+    return {.device = 0, .context = 1, .stream = number};
+  }
+  void call(std::uint64_t id, Ns at) {
+    builder_.add_launch(id, kOrigin + at, builder_.thread(100, thread_));
+  }
+  Made& activity(std::int64_t on, Ns start, Ns end, std::uint64_t id, std::string_view name,
+                 MetaId meta, const CallKey& key = {}) {
+    builder_.add_activity({.start = kOrigin + start,
+                           .end = kOrigin + end,
+                           .name = name,
+                           .stream = stream(on),
+                           .correlation = id,
+                           .meta = meta,
+                           .call = key});
+    return *this;
+  }
+
+  TraceBuilder builder_;
+  std::uint64_t next_ = 1;
+  std::int64_t thread_ = 1;
+};
+
+Job job_of(Made& made) {
+  std::vector<Recording> recordings;
+  recordings.push_back(made.done());
+  return staged_job(std::move(recordings));
+}
+
+// The only rank's kernels take so many times as long.
+Assumption slower(double factor) {
+  Assumption assumption;
+  assumption.compute = {factor};
+  return assumption;
+}
+
+Ns of(const CriticalPath& path, PathClass kind) {
+  return path.sums[static_cast<std::size_t>(kind)];
+}
+
+void expect_tiles(const CriticalPath& path) {
+  Ns at = path.window.start;
+  Ns sum = 0;
+  for (const PathSegment& segment : path.segments) {
+    EXPECT_EQ(segment.time.start, at);
+    EXPECT_GT(segment.time.length(), 0);
+    at = segment.time.end;
+    sum += segment.time.length();
+  }
+  EXPECT_EQ(at, path.window.end);
+  EXPECT_EQ(sum, path.window.length());
+  Ns classes = 0;
+  for (const Ns part : path.sums) classes += part;
+  EXPECT_EQ(classes, path.window.length());
+  Ns ranks = 0;
+  for (const Ns part : path.by_rank) ranks += part;
+  EXPECT_EQ(ranks, path.window.length());
+}
+
+// Nothing changed: every instant as recorded.
+void expect_identity(const Graph& graph) {
+  const Outcome outcome = replay(graph, {});
+  for (std::uint32_t rank = 0; rank < graph.job().ranks.size(); ++rank) {
+    const Work& work = graph.work(rank);
+    for (std::uint32_t node = 0; node < work.size(); ++node) {
+      ASSERT_EQ(outcome.start[graph.node(rank, node)], work.start[node]);
+      ASSERT_EQ(outcome.end[graph.node(rank, node)], work.end[node]);
+    }
+  }
+  const Prediction same = predict(graph, {});
+  EXPECT_EQ(same.step, same.predicted);
+  EXPECT_EQ(same.lower, same.upper);
+}
+
+// methods.md, worked case 9, in microseconds: the launch makes a kernel ready at 10, its stream is
+// free at 100, it starts at 100.5. Were the kernel before it over at 5, it would start at 10.
+TEST(Replay, AHiddenDependencyTakesOver) {
+  Made made;
+  made.kernel(7, 0, 100'000, 0).kernel(7, 100'500, 110'000, 5'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  expect_identity(graph);
+  const Outcome outcome = replay(graph, slower(0.05));
+  EXPECT_EQ(outcome.end[0] - kOrigin, 5'000);
+  EXPECT_EQ(outcome.start[1] - kOrigin, 10'000);
+}
+
+// methods.md, worked case 7: the path goes through rank 1's long compute, then both transfers.
+TEST(CriticalPath, FollowsTheLastArrivalFromRankToRank) {
+  const Ns compute[] = {10'000, 14'000, 10'000, 10'000};
+  const char* first[] = {"[0, 1]", "[0, 1]", "[2, 3]", "[2, 3]"};
+  const char* second[] = {"[0, 2]", "[1, 3]", "[0, 2]", "[1, 3]"};
+  const Ns met[] = {16'000, 16'000, 12'000, 12'000};
+  std::vector<Recording> recordings;
+  for (std::int64_t rank = 0; rank < 4; ++rank) {
+    Made made(rank, 4);
+    made.kernel(7, 0, compute[rank], 0)
+        .all_reduce(7, compute[rank], met[rank], std::string("tp") + first[rank], first[rank], 2, 1,
+                    1)
+        .all_reduce(7, met[rank], 19'000, std::string("dp") + second[rank], second[rank], 2, 1, 2);
+    recordings.push_back(made.done());
+  }
+  const Job job = staged_job(std::move(recordings));
+  ASSERT_EQ(job.matching.matched, 4);
+  const Graph graph(job);
+  expect_identity(graph);
+  const CriticalPath path = find_critical_path(graph);
+  expect_tiles(path);
+  EXPECT_EQ(path.window.length(), 19'000);
+  EXPECT_EQ(of(path, PathClass::compute), 14'000);
+  EXPECT_EQ(of(path, PathClass::transfer), 5'000);
+  // All-reduces leave rank 1 as they leave its partner; the path ends on the lowest rank.
+  EXPECT_GE(path.by_rank[1], 14'000);
+  // With rank 1 at its peers' pace all is over at 10 + 2 + 3.
+  Question question;
+  question.fix_ranks = {1};
+  const Prediction fixed = predict(graph, question);
+  EXPECT_EQ(fixed.predicted, 15'000);
+}
+
+// The host waits for a kernel, and launches the next one only then.
+//   host  [launch]  [== sync ==][launch]
+//   GPU      [== a ==]            [== b ==]
+TEST(CriticalPath, GoesThroughTheHostWhereItWaitedForTheGpu) {
+  Made made;
+  made.kernel(7, 5'000, 50'000, 0).synchronise(2'000, 54'000).kernel(7, 70'000, 90'000, 66'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  expect_identity(graph);
+  const CriticalPath path = find_critical_path(graph);
+  expect_tiles(path);
+  EXPECT_EQ(of(path, PathClass::compute), 65'000);
+  EXPECT_EQ(of(path, PathClass::host), 20'000);
+  EXPECT_EQ(of(path, PathClass::unexplained), 0);
+  // The first kernel at half its length: everything behind it comes 22.5 us earlier.
+  const Outcome outcome = replay(graph, slower(0.5));
+  EXPECT_EQ(outcome.start[1] - kOrigin, 70'000 - 22'500);
+}
+
+// One stream waits for an event of another.
+TEST(CriticalPath, FollowsARecordedEvent) {
+  Made made;
+  made.kernel(7, 0, 40'000, 0).wait(20, 7, 2'000).kernel(20, 41'500, 60'000, 3'000, "other");
+  const Job job = job_of(made);
+  const Graph graph(job);
+  EXPECT_EQ(job.ranks[0].work.inferred_edges, 0);
+  expect_identity(graph);
+  const CriticalPath path = find_critical_path(graph);
+  expect_tiles(path);
+  EXPECT_EQ(of(path, PathClass::compute), 58'500);
+  EXPECT_EQ(of(path, PathClass::host), 1'500);
+}
+
+// The same without records: what starts right behind other work waited for it, and that is said.
+TEST(CriticalPath, InfersAWaitFromTiming) {
+  Made made;
+  made.kernel(7, 0, 40'000, 0).kernel(20, 41'500, 60'000, 3'000, "other");
+  const Job job = job_of(made);
+  const Graph graph(job);
+  EXPECT_EQ(job.ranks[0].work.inferred_edges, 1);
+  const CriticalPath path = find_critical_path(graph);
+  expect_tiles(path);
+  EXPECT_EQ(of(path, PathClass::compute), 58'500);
+  EXPECT_EQ(path.inferred_on_path, 1);
+}
+
+// Nothing was running or launched for 300 us before the second kernel: nothing explains that.
+TEST(CriticalPath, LeavesUnexplainedWhatNothingExplains) {
+  Made made;
+  made.kernel(7, 0, 40'000, 0).kernel(7, 340'000, 350'000, 3'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  const CriticalPath path = find_critical_path(graph);
+  expect_tiles(path);
+  EXPECT_EQ(of(path, PathClass::unexplained), 300'000 - 1'000);  // but for the usual gap
+  EXPECT_FALSE(path.sure);
+}
+
+// Hosts that are never late: what only a launch held up begins as soon as its stream is free.
+TEST(Replay, WithoutHostDelayOnlyTheGpuBinds) {
+  Made made;
+  made.kernel(7, 5'000, 50'000, 0).kernel(7, 205'000, 210'000, 200'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  Assumption in_time;
+  in_time.host_in_time = {true};
+  const Outcome outcome = replay(graph, in_time);
+  EXPECT_EQ(outcome.start[1] - kOrigin, 51'000);  // the usual gap behind the first
+}
+
+// Kernels of one graph keep their order and gaps, whatever moves the first.
+TEST(Replay, AGraphMovesAsAWhole) {
+  Made made;
+  made.kernel(7, 0, 50'000, 0)
+      .graph(1'000, {{7, {51'000, 60'000}}, {8, {58'000, 70'000}}, {7, {72'000, 80'000}}});
+  const Job job = job_of(made);
+  const Graph graph(job);
+  expect_identity(graph);
+  const Outcome outcome = replay(graph, slower(0.9));
+  const Work& work = job.ranks[0].work;
+  ASSERT_EQ(work.size(), 4U);
+  // The first kernel ends 5 us earlier; of the graph, kernels become a tenth shorter.
+  EXPECT_EQ(outcome.start[1], work.start[1] - 5'000);
+  EXPECT_EQ(outcome.start[3], work.start[3] - 5'000 - 900);  // overlapping by 2 us
+  EXPECT_EQ(outcome.start[2], work.start[2] - 5'000 - 900 - 1'200);
+}
+
+// The backward pass has a thread of its own: its launches follow the main thread's.
+TEST(Replay, AThreadThatWasHandedWorkMovesWithTheGiver) {
+  Made made;
+  made.kernel(7, 5'000, 900'000, 0)
+      .synchronise(1'000, 905'000)
+      .kernel(7, 912'000, 920'000, 907'000)
+      .thread(2)
+      .kernel(7, 1'205'000, 1'300'000, 1'200'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  expect_identity(graph);
+  const Outcome outcome = replay(graph, slower(0.5));
+  const Ns saved = 895'000 / 2;
+  EXPECT_EQ(outcome.start[1] - kOrigin, 912'000 - saved);
+  EXPECT_EQ(outcome.start[2] - kOrigin, 1'205'000 - saved);
+}
+
+// --- Simulated jobs ---
+
+simulate::JobSpec layout_of(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  simulate::JobSpec spec{.seed = seed};
+  switch (seed % 6) {
+    case 0: spec.dp = 4; break;
+    case 1:
+      spec.dp = 2;
+      spec.tp = 2;
+      break;
+    case 2:
+      spec.dp = 2;
+      spec.pp = 2;
+      spec.microbatches = 4;
+      break;
+    case 3:
+      spec.dp = 4;
+      spec.fsdp = true;
+      break;
+    case 4:
+      spec.dp = 4;
+      spec.moe = true;
+      break;
+    default:
+      spec.dp = 2;
+      spec.tp = 2;
+      spec.pp = 2;
+      spec.microbatches = 2;
+      break;
+  }
+  spec.layers = 4;
+  spec.steps = 3;
+  spec.inter.gbs = static_cast<double>(10 + random() % 100);
+  spec.intra.gbs = static_cast<double>(50 + random() % 300);
+  spec.layer_forward_ns = static_cast<Ns>(200'000 + random() % 2'000'000);
+  return spec;
+}
+
+Job simulated(const simulate::SimulatedJob& made, bool records) {
+  std::vector<Recording> recordings;
+  simulate::RecordOptions options;
+  options.sync_records = records;
+  for (int rank = 0; rank < made.spec.world(); ++rank)
+    recordings.push_back(simulate::record_rank(made, rank, options));
+  return staged_job(std::move(recordings));
+}
+
+// Share of the window that is in another class than in truth.
+double misplaced(const CriticalPath& path, const simulate::PathTruth& truth) {
+  const auto off = [&](PathClass own, simulate::PathClass true_class) {
+    return std::abs(static_cast<double>(of(path, own) - truth.of(true_class)));
+  };
+  const double sum = off(PathClass::compute, simulate::PathClass::compute) +
+                     off(PathClass::transfer, simulate::PathClass::transfer) +
+                     off(PathClass::host, simulate::PathClass::host) +
+                     off(PathClass::memory, simulate::PathClass::memory) +
+                     static_cast<double>(of(path, PathClass::unexplained));
+  return sum / 2 / static_cast<double>(truth.window());
+}
+
+TEST(CriticalPath, IsThatOfSimulatedJobsWithRecords) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const simulate::SimulatedJob made = simulate::simulate(layout_of(seed));
+    const Job job = simulated(made, true);
+    const Graph graph(job);
+    EXPECT_EQ(graph.contradictions(), 0) << seed;
+    expect_identity(graph);
+    const CriticalPath path = find_critical_path(graph);
+    expect_tiles(path);
+    const simulate::PathTruth truth = simulate::find_critical_path(made);
+    EXPECT_EQ(path.window.length(), truth.window()) << seed;
+    EXPECT_LE(misplaced(path, truth), 0.01) << seed;
+  }
+}
+
+TEST(CriticalPath, IsNearThatOfSimulatedJobsWithoutRecords) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    const simulate::SimulatedJob made = simulate::simulate(layout_of(seed));
+    const Job job = simulated(made, false);
+    const Graph graph(job);
+    expect_identity(graph);
+    const CriticalPath path = find_critical_path(graph);
+    expect_tiles(path);
+    EXPECT_TRUE(misplaced(path, simulate::find_critical_path(made)) <= 0.05 || !path.sure) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace commlens
