@@ -93,7 +93,7 @@ Graph::Range Graph::needed(std::size_t op, std::uint32_t part) const {
 // it left.
 bool Graph::sender_is_held(std::size_t op) const {
   const std::span<const ItemId> both = members(op);
-  if (both[0] == kNoNode || both[1] == kNoNode) return false;
+  if (both.size() < 2 || both[0] == kNoNode || both[1] == kNoNode) return false;
   const std::uint32_t sends = rank_of_node(both[0]);
   const std::uint32_t receives = rank_of_node(both[1]);
   const Ns left = work(sends).end[local(sends, both[0])];

@@ -300,8 +300,7 @@ std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
   if (!room.fits()) {
     for (RankTimeline& rank : job.ranks) rank.work = {};
     job.path.missing =
-        "there are too many GPU activities for one graph; choose some with --steps "
-        "or --ranks";
+        "there are too many GPU activities for one graph; give the files of fewer ranks";
     return std::nullopt;
   }
   if (has_several_ranks(job) && !job.clocks.known) {
