@@ -200,9 +200,10 @@ void add_question_options(CLI::App& verb, Question& question) {
   verb.add_option("--comm-speed", question.comm_speed,
                   "All communication so many times as fast: 2 halves every transfer")
       ->type_name("K");
-  add_speed_option(verb, "--op", question.ops, "OP=TIMES",
-                   "One operation's transfers take so many times as long: all_reduce=0.5; 0 "
-                   "removes it");
+  add_speed_option(
+      verb, "--op", question.ops, "CHANGE",
+      "One operation's transfers take so many times as long (all_reduce=0.5; 0 removes "
+      "it), or are so many times as fast (all_reduce:speed=2)");
   add_speed_option(verb, "--group", question.groups, "GROUP:speed=K",
                    "The same for a process group, by role (dp, tp, pp, ep, cp), description or "
                    "name: dp:speed=2");
