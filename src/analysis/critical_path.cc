@@ -67,11 +67,6 @@ const CommOp* comm_at(const RankTimeline& rank, std::uint32_t node) {
   return &rank.devices[found->device].comm[found->op];
 }
 
-std::string group_of(const RankTimeline& rank, const CommOp& op) {
-  return op.group < 0 ? std::string()
-                      : group_label(rank.groups[static_cast<std::size_t>(op.group)], rank.rank);
-}
-
 // What is named on the path: an operation of a group, or a kernel.
 struct Contributor {
   Ns time = 0;
@@ -80,25 +75,55 @@ struct Contributor {
 };
 using ContributorKey = std::tuple<PathClass, std::string, std::string>;  // name, group
 
+// What a segment is in, before it is named: a path has far more segments than names.
+struct Unnamed {
+  std::uint32_t rank = 0;
+  PathClass kind = PathClass::unexplained;
+  StringId name;
+  Op op = Op::unknown;
+  std::int32_t group = -2;  // -2: no communication
+  friend auto operator<=>(const Unnamed&, const Unnamed&) = default;
+};
+
+Unnamed unnamed(const Job& job, const PathSegment& segment) {
+  const RankTimeline& rank = job.ranks[segment.rank];
+  Unnamed key{.rank = segment.rank, .kind = segment.kind, .name = {}};
+  if (segment.node == kNoNode) return key;
+  const CommOp* op = segment.kind == PathClass::transfer ? comm_at(rank, segment.node) : nullptr;
+  if (op == nullptr) {
+    key.name = rank.work.name[segment.node];
+  } else {
+    key.op = op->op;
+    key.group = op->group;
+  }
+  return key;
+}
+
+ContributorKey named(const Job& job, const Unnamed& key) {
+  const RankTimeline& rank = job.ranks[key.rank];
+  if (key.group == -2)
+    return {key.kind,
+            key.name.valid() ? std::string(rank.recording.strings.get(key.name)) : std::string(),
+            std::string()};
+  std::string group;
+  if (key.group >= 0)
+    group = group_label(rank.groups[static_cast<std::size_t>(key.group)], rank.rank);
+  return {key.kind, std::string(op_name(key.op)), std::move(group)};
+}
+
 std::map<ContributorKey, Contributor> contributors_of(const Job& job) {
-  std::map<ContributorKey, Contributor> sums;
+  std::map<Unnamed, std::pair<Ns, std::int64_t>> parts;  // time, count
   for (const PathSegment& segment : job.path.segments) {
-    const RankTimeline& rank = job.ranks[segment.rank];
-    std::string name;
-    std::string group;
-    if (segment.node != kNoNode) {
-      const CommOp* op =
-          segment.kind == PathClass::transfer ? comm_at(rank, segment.node) : nullptr;
-      const StringId id = rank.work.name[segment.node];
-      name = op != nullptr ? std::string(op_name(op->op))
-             : id.valid()  ? std::string(rank.recording.strings.get(id))
-                           : std::string();
-      if (op != nullptr) group = group_of(rank, *op);
-    }
-    Contributor& sum = sums[{segment.kind, std::move(name), std::move(group)}];
-    sum.time += segment.time.length();
-    ++sum.count;
-    sum.ranks[rank.rank] += segment.time.length();
+    auto& [time, count] = parts[unnamed(job, segment)];
+    time += segment.time.length();
+    ++count;
+  }
+  std::map<ContributorKey, Contributor> sums;
+  for (const auto& [key, part] : parts) {
+    Contributor& sum = sums[named(job, key)];
+    sum.time += part.first;
+    sum.count += part.second;
+    sum.ranks[job.ranks[key.rank].rank] += part.first;
   }
   return sums;
 }

@@ -47,7 +47,8 @@ void find_dependencies(RankTimeline& rank) {
   find_recorded_waits(nodes, events, work);
   work.latencies = find_latencies(nodes, work);
   infer_waits(nodes, work);
-  std::sort(work.edges.begin(), work.edges.end());
+  if (!std::is_sorted(work.edges.begin(), work.edges.end()))
+    std::sort(work.edges.begin(), work.edges.end());
   work.edges.erase(std::unique(work.edges.begin(), work.edges.end()), work.edges.end());
   for (const HostEdge& edge : work.host_edges) work.inferred_edges += edge.inferred ? 1 : 0;
 }

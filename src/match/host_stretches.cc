@@ -19,6 +19,8 @@
 #include "match/host_stretches.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -57,6 +59,8 @@ class StretchFinder {
   void run();
 
  private:
+  std::optional<std::uint32_t> only_thread() const;
+  void run_alone(std::uint32_t number);
   struct Thread {
     std::uint32_t stretch = kNoNode;  // that is open
     Ns last_call = 0;
@@ -187,8 +191,46 @@ void StretchFinder::infer_source(const SyncCall& call) {
     add_source(latest, call, true);
 }
 
+// The thread that launched everything, where it was one.
+std::optional<std::uint32_t> StretchFinder::only_thread() const {
+  std::optional<std::uint32_t> only;
+  for (std::uint32_t node = 0; node < work_.size(); ++node) {
+    const auto launch = nodes_.launch(node);
+    if (!launch) continue;
+    const auto thread = static_cast<std::uint32_t>(recording_.launches.thread[*launch].index());
+    if (only && *only != thread) return std::nullopt;
+    only = thread;
+  }
+  return only;
+}
+
+// One thread: its blocking calls alone cut it, and launches need no sorting.
+void StretchFinder::run_alone(std::uint32_t number) {
+  std::vector<const SyncCall*> calls;
+  for (const SyncCall& call : recording_.sync_calls) {
+    if (call.thread.index() == number) calls.push_back(&call);
+  }
+  const auto earlier = [](const SyncCall* a, const SyncCall* b) { return a->start < b->start; };
+  std::stable_sort(calls.begin(), calls.end(), earlier);
+  Ns first = calls.empty() ? std::numeric_limits<Ns>::max() : calls.front()->start;
+  for (const Ns launch : work_.launch) {
+    if (launch != kNoLaunch) first = std::min(first, launch);
+  }
+  Thread& thread = threads_[number];
+  open(thread, {.start = first, .call = first});
+  for (const SyncCall* call : calls) block(thread, *call);
+  for (std::uint32_t node = 0; node < work_.size(); ++node) {
+    if (work_.launch[node] == kNoLaunch) continue;
+    const auto behind = std::upper_bound(
+        work_.stretches.begin() + 1, work_.stretches.end(), work_.launch[node],
+        [](Ns launch, const HostStretch& stretch) { return launch < stretch.start; });
+    work_.stretch[node] = static_cast<std::uint32_t>(behind - work_.stretches.begin()) - 1;
+  }
+}
+
 void StretchFinder::run() {
   for (std::uint32_t node = 0; node < work_.size(); ++node) work_.stretch.push_back(kNoNode);
+  if (const auto only = only_thread()) return run_alone(*only);
   for (const Call& call : calls()) {
     enter(call);
     Thread& thread = threads_[call.thread];
