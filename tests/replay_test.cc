@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <random>
 
+#include "ingest/load.h"
 #include "model/builder.h"
 #include "replay/critical_path.h"
 #include "replay/what_if.h"
@@ -398,6 +401,53 @@ TEST(CriticalPath, IsNearThatOfSimulatedJobsWithoutRecords) {
     expect_tiles(path);
     EXPECT_TRUE(misplaced(path, simulate::find_critical_path(made)) <= 0.05 || !path.sure) << seed;
   }
+}
+
+// --- Real runs ---
+
+// Each folder of the corpus is a job, but that of single files.
+std::vector<std::vector<std::string>> corpus_jobs(const std::filesystem::path& corpus) {
+  std::vector<std::vector<std::string>> jobs;
+  for (const auto& folder : std::filesystem::directory_iterator(corpus / "kineto")) {
+    if (!folder.is_directory()) continue;
+    std::vector<std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path()))
+      files.push_back(file.path().string());
+    std::sort(files.begin(), files.end());
+    if (folder.path().filename().string().find("ranks") != std::string::npos) {
+      jobs.push_back(files);
+    } else {
+      for (const std::string& file : files) jobs.push_back({file});
+    }
+  }
+  return jobs;
+}
+
+// Nothing changed: every start and end of every real job comes out as recorded.
+TEST(Replay, LeavesRealJobsAsTheyWere) {
+  const char* set = std::getenv("COMMLENS_CORPUS");
+  const std::filesystem::path corpus = set != nullptr ? set : COMMLENS_DEFAULT_CORPUS;
+  if (!std::filesystem::is_directory(corpus / "kineto"))
+    GTEST_SKIP() << "no corpus at " << corpus << " (COMMLENS_CORPUS)";
+  std::int64_t replayed = 0;
+  for (const std::vector<std::string>& files : corpus_jobs(corpus)) {
+    std::vector<Recording> recordings;
+    for (const std::string& file : files) {
+      std::vector<LoadedInput> inputs =
+          load({{file, true}}, {.input_format = {}, .jobs = 1, .progress = {}});
+      if (inputs.front().usable) recordings.push_back(std::move(inputs.front().recording));
+    }
+    if (recordings.empty()) continue;
+    const Job job = staged_job(std::move(recordings));
+    const Graph graph(job);
+    const CriticalPath path = find_critical_path(graph);
+    if (!path.known) continue;
+    SCOPED_TRACE(files.front());
+    expect_identity(graph);
+    expect_tiles(path);
+    ++replayed;
+  }
+  EXPECT_GE(replayed, 15);
 }
 
 }  // namespace

@@ -73,6 +73,24 @@ inline std::string difference(const Recording& a, const Recording& b) {
   equal("calls", a.calls == b.calls);
   equal("host_calls", a.host_calls == b.host_calls);
   number("launches", a.launches.size(), b.launches.size());
+  number("sync calls", a.sync_calls.size(), b.sync_calls.size());
+  for (std::size_t i = 0; found.empty() && i < a.sync_calls.size(); ++i) {
+    const SyncCall& x = a.sync_calls[i];
+    const SyncCall& y = b.sync_calls[i];
+    equal("sync call", x.start == y.start && x.end == y.end && x.correlation == y.correlation &&
+                           x.thread == y.thread && x.kind == y.kind);
+  }
+  number("sync records", a.sync_records.size(), b.sync_records.size());
+  for (std::size_t i = 0; found.empty() && i < a.sync_records.size(); ++i) {
+    const SyncRecord& x = a.sync_records[i];
+    const SyncRecord& y = b.sync_records[i];
+    number("sync record start", x.start, y.start);
+    number("sync record correlation", x.correlation, y.correlation);
+    number("sync record of event", x.record_correlation, y.record_correlation);
+    equal("sync record stream", x.stream == y.stream);
+    equal("sync record source", x.source == y.source);
+    equal("sync record kind", x.kind == y.kind);
+  }
   equal("launches.correlation", a.launches.correlation == b.launches.correlation);
   equal("launches.start", a.launches.start == b.launches.start);
   equal("launches.thread", a.launches.thread == b.launches.thread);
