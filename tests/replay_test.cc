@@ -230,6 +230,18 @@ TEST(CriticalPath, GoesThroughTheHostWhereItWaitedForTheGpu) {
   EXPECT_EQ(outcome.start[1] - kOrigin, 70'000 - 22'500);
 }
 
+// One rank of two: what it waited for the other counts as transfer, and that is said.
+TEST(CriticalPath, IsDoubtfulWhereRanksAreMissing) {
+  for (const std::int64_t world : {1, 2}) {
+    Made made(0, world);
+    made.kernel(7, 0, 10'000, 0).all_reduce(7, 10'000, 40'000, "dp", "[0, 1]", 2, 1, 1);
+    const Job job = job_of(made);
+    const CriticalPath path = find_critical_path(Graph(job));
+    EXPECT_EQ(of(path, PathClass::transfer), 30'000);
+    EXPECT_EQ(path.sure, world == 1) << path.doubt;
+  }
+}
+
 // One stream waits for an event of another.
 TEST(CriticalPath, FollowsARecordedEvent) {
   Made made;

@@ -263,6 +263,11 @@ void PathFinder::judge() {
   }
   const Ns length = path_.window.length();
   const Ns unexplained = path_.sums[static_cast<std::size_t>(PathClass::unexplained)];
+  // Waiting for a rank that has no trace cannot be told from its transfer.
+  const bool missing =
+      !job.missing_ranks.empty() || job.world_size > static_cast<std::int64_t>(job.ranks.size());
+  if (missing && path_.sums[static_cast<std::size_t>(PathClass::transfer)] > length / kDoubtfulOf)
+    doubt("ranks are missing, and waiting for them counts as transfer");
   if (unexplained <= length / kDoubtfulOf) return;
   doubt(unrecorded_ ? "the recording of rank " + std::to_string(job.ranks[*unrecorded_].rank) +
                           " begins later than those that it must be compared with"
