@@ -315,7 +315,13 @@ std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
   const Graph graph(job);
   job.path = find_critical_path(graph);
   if (!question || !job.path.known) return std::nullopt;
-  return predict(graph, *question);
+  Prediction prediction = predict(graph, *question);
+  // What makes the path doubtful makes every replay of it so.
+  if (!job.path.sure) {
+    prediction.confidence = Confidence::undecidable;
+    prediction.remarks.push_back(job.path.doubt);
+  }
+  return prediction;
 }
 
 // The trails of the rank that --explain names.
