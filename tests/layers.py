@@ -18,9 +18,10 @@ MAY = {
     "match": "base model",
     "replay": "base model",
     "analysis": "base model",
+    "diagnose": "base model",
     "report": "base model",
     "simulate": "base model",
-    "study": "base model ingest match replay analysis report",
+    "study": "base model ingest match replay analysis diagnose report",
     "cli": "base model study simulate commlens",
     "python": "base model study",
     "mpi": "base model study",
@@ -30,12 +31,14 @@ MAY = {
 # Folders of equals: one file per format, analysis or writer, none of which knows another. A file may include its own
 # family (the first word of its name: kineto_json.cc and kineto_names.h are one), and the families that all share.
 SHARED = {
-    "ingest": "format chrome json key window",
+    "ingest": "format chrome json key window witness",
     "analysis": "analysis",
+    "diagnose": "verdict joint words",
     "report": "writer",
 }
 # The files whose work it is to know all of them.
-LISTS = {"ingest/formats", "ingest/load", "analysis/analyses", "report/writers"}
+LISTS = {"ingest/formats", "ingest/load", "ingest/load_witness", "ingest/witness_formats", "analysis/analyses",
+         "diagnose/verdicts", "report/writers"}
 
 # (header, where it may be included, why not elsewhere); places are full matches of "folder/file.ext".
 LIBRARIES = [

@@ -48,10 +48,23 @@ void add_output_options(CLI::App& verb, OutputOptions& output, bool with_format)
   verb.add_flag("--quiet", output.quiet, "No progress and no warnings on standard error");
 }
 
-void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
+void add_paths(CLI::App& verb, StudyOptions& study) {
   verb.add_option("PATH", study.paths, "Files, folders or globs; formats are told apart by content")
       ->required()
       ->type_name("");
+}
+
+void add_reading_options(CLI::App& verb, StudyOptions& study) {
+  verb.add_option("--input-format", study.input_format,
+                  "Read every input as this format (see `commlens formats`)")
+      ->type_name("NAME");
+  verb.add_option("--jobs", study.jobs, "Threads; 0 means all cores")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
+  add_paths(verb, study);
   verb.add_option("--steps", raw.steps, "Only these steps, by ProfilerStep number: 5 or 5..8")
       ->check(not_empty())
       ->type_name("A..B");
@@ -70,12 +83,7 @@ void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
                   "Which rank is on which host: a file of \"RANKS HOST\" lines, or a pattern on "
                   "the path with a (group)")
       ->type_name("FILE|REGEX");
-  verb.add_option("--input-format", study.input_format,
-                  "Read every input as this format (see `commlens formats`)")
-      ->type_name("NAME");
-  verb.add_option("--jobs", study.jobs, "Threads; 0 means all cores")
-      ->type_name("N")
-      ->capture_default_str();
+  add_reading_options(verb, study);
 }
 
 void add_rate_options(CLI::App& verb, StudyOptions& study) {
@@ -301,8 +309,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
   app->get_formatter()->label("Subcommands", "Verbs");
   app->set_version_flag("--version", std::string("commlens ") + COMMLENS_VERSION);
   app->footer(
-      "Exit codes: 0 done, 1 a gate found what it was asked to find, 2 wrong usage, 3 an input "
-      "could not be used, 4 internal error.");
+      "Exit codes: 0 done, 1 a gate or diagnose found what it was asked to find, 2 wrong usage, 3 "
+      "an input could not be used, 4 internal error.");
   for (const Command* command : commands()) {
     CLI::App* verb = app->add_subcommand(std::string(command->name), std::string(command->summary));
     verb->footer("Example:\n  " + std::string(command->example));
@@ -327,6 +335,12 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
             ->take_all()
             ->expected(1)
             ->allow_extra_args(false);  // the next word is a PATH
+    } else if (command->name == "diagnose") {
+      add_paths(*verb, arguments.study);
+      add_reading_options(*verb, arguments.study);
+      add_output_options(*verb, arguments.output, true);
+      verb->add_flag("--perf", arguments.output.perf,
+                     "Print where the time went, on standard error");
     } else if (command->name == "simulate") {
       add_simulate_options(*verb, arguments);
       add_machine_faults(*verb, arguments.scenario.faults);

@@ -9,6 +9,7 @@ namespace commlens::cli {
 extern const Command kAnalyze;
 extern const Command kTimeline;
 extern const Command kWhatIf;
+extern const Command kDiagnose;
 extern const Command kSimulate;
 extern const Command kDemo;
 extern const Command kFormats;
@@ -19,8 +20,9 @@ extern const Command kMan;
 
 namespace {
 
-constexpr const Command* kCommands[] = {&kAnalyze, &kTimeline, &kWhatIf, &kSimulate,    &kDemo,
-                                        &kFormats, &kAnalyses, &kNotes,  &kCompletions, &kMan};
+constexpr const Command* kCommands[] = {&kAnalyze,  &kTimeline,    &kWhatIf,  &kDiagnose,
+                                        &kSimulate, &kDemo,        &kFormats, &kAnalyses,
+                                        &kNotes,    &kCompletions, &kMan};
 
 }  // namespace
 

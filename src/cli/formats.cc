@@ -4,7 +4,11 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) { return print_list(arguments, list_formats()); }
+int run(const Arguments& arguments) {
+  std::vector<CatalogEntry> entries = list_formats();
+  for (const CatalogEntry& entry : list_witness_formats()) entries.push_back(entry);
+  return print_list(arguments, entries);
+}
 
 }  // namespace
 

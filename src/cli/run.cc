@@ -44,10 +44,15 @@ bool wants_color(const OutputOptions& output) {
          (refused == nullptr || *refused == '\0');
 }
 
-Study study_inputs(const Arguments& arguments) {
+std::function<void(std::size_t, std::size_t)> progress_for(const Arguments& arguments) {
   if (arguments.output.perf) enable_perf();
+  if (arguments.output.quiet || isatty(STDERR_FILENO) == 0) return {};
+  return show_progress;
+}
+
+Study study_inputs(const Arguments& arguments) {
   StudyOptions options = arguments.study;
-  if (!arguments.output.quiet && isatty(STDERR_FILENO) != 0) options.progress = show_progress;
+  options.progress = progress_for(arguments);
   Study study = run_study(options);
   if (!arguments.output.quiet) {
     for (const std::string& trouble : study.troubles) complain(trouble);

@@ -92,14 +92,6 @@ std::string read_block(Source& source) {
   return head;
 }
 
-// The first bytes that say something: blanks before them are passed over, however many.
-std::string read_head(Source& source) {
-  std::string head = read_block(source);
-  while (!head.empty() && head.find_first_not_of(" \t\r\n") == std::string::npos)
-    head = read_block(source);
-  return head;
-}
-
 const Format* format_of(std::string_view head, const LoadOptions& options) {
   return options.input_format.empty() ? detect_format(head) : find_format(options.input_format);
 }
@@ -233,6 +225,13 @@ std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths) {
     return !seen.insert(error ? input.path : canonical.string()).second;
   });
   return found;
+}
+
+std::string read_head(Source& source) {
+  std::string head = read_block(source);
+  while (!head.empty() && head.find_first_not_of(" \t\r\n") == std::string::npos)
+    head = read_block(source);
+  return head;
 }
 
 void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,

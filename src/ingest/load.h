@@ -38,6 +38,10 @@ struct FoundInput {
 };
 std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths);
 
+// The first bytes of a text that say something, enough to see a format by: blanks before them are
+// passed over, however many. Empty where there are none.
+std::string read_head(Source& source);
+
 // Reads every file and hands each to `consume` with its position in `inputs`, from the reading
 // threads, several at a time: what is made of a recording there is made in parallel, and a
 // recording need not outlive the call.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "ingest/format.h"
+#include "ingest/witness_format.h"
 #include "model/notes.h"
 #include "report/writer.h"
 
@@ -15,6 +16,13 @@ namespace commlens {
 std::vector<CatalogEntry> list_formats() {
   std::vector<CatalogEntry> entries;
   for (const Format* format : formats()) entries.push_back({format->name, format->summary, {}, {}});
+  return entries;
+}
+
+std::vector<CatalogEntry> list_witness_formats() {
+  std::vector<CatalogEntry> entries;
+  for (const WitnessFormat* format : witness_formats())
+    entries.push_back({format->name, format->summary, {}, {}});
   return entries;
 }
 

@@ -14,7 +14,8 @@ struct CatalogEntry {
   std::string_view kind;    // notes: the severity
 };
 
-std::vector<CatalogEntry> list_formats();
+std::vector<CatalogEntry> list_formats();          // of timelines: analyze
+std::vector<CatalogEntry> list_witness_formats();  // of what diagnose reads
 std::vector<CatalogEntry> list_analyses();
 std::vector<CatalogEntry> list_writers();
 std::vector<CatalogEntry> list_notes();

@@ -1,0 +1,30 @@
+#include <algorithm>
+#include <array>
+
+#include "ingest/witness_format.h"
+
+namespace commlens {
+namespace {
+
+// Asked from the first to the last; the first that knows a text reads it. One line each.
+constexpr std::array<const WitnessFormat*, 0> kFormats = {};
+
+template <class Test>
+const WitnessFormat* first_format(Test test) {
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(), test);
+  return found == kFormats.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+std::span<const WitnessFormat* const> witness_formats() { return kFormats; }
+
+const WitnessFormat* detect_witness_format(std::string_view head) {
+  return first_format([head](const WitnessFormat* format) { return format->sniff(head); });
+}
+
+const WitnessFormat* find_witness_format(std::string_view name) {
+  return first_format([name](const WitnessFormat* format) { return format->name == name; });
+}
+
+}  // namespace commlens
