@@ -3,10 +3,16 @@
 #include "diagnose/verdict.h"
 
 namespace commlens {
+
+// One line a verdict.
+extern const Verdict kMismatches;
+extern const Verdict kMissingRanks;
+extern const Verdict kStates;
+extern const Verdict kTimeouts;
+
 namespace {
 
-// One line each.
-constexpr std::array<const Verdict*, 0> kVerdicts = {};
+constexpr std::array kVerdicts = {&kMismatches, &kMissingRanks, &kStates, &kTimeouts};
 
 }  // namespace
 

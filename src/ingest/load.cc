@@ -126,6 +126,9 @@ bool wants_host_compute(const Recording& recording) {
 // What a file that is no trace may have been taken for one by: said, so that the right one is
 // looked for.
 std::string_view known_mistake(std::string_view head) {
+  const bool dump = head.find("pg_config") != std::string_view::npos &&
+                    head.find("traceEvents") == std::string_view::npos;
+  if (dump) return " (it is a Flight Recorder dump; `commlens diagnose` reads it)";
   if (head.starts_with("\x80\x04") || head.starts_with("\x80\x02") ||
       head.starts_with("\x80\x05")) {
     return " (it is a Python pickle, such as a memory snapshot)";

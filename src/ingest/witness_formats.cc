@@ -4,14 +4,18 @@
 #include "ingest/witness_format.h"
 
 namespace commlens {
+
+// One line an importer.
+extern const WitnessFormat kFlightRecorder;
+
 namespace {
 
-// Asked from the first to the last; the first that knows a text reads it. One line each.
-constexpr std::array<const WitnessFormat*, 0> kFormats = {};
+// Asked from the first to the last; the first that knows a text reads it.
+constexpr std::array kFormats = {&kFlightRecorder};
 
 template <class Test>
 const WitnessFormat* first_format(Test test) {
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(), test);
+  const auto* const found = std::find_if(kFormats.begin(), kFormats.end(), test);
   return found == kFormats.end() ? nullptr : *found;
 }
 

@@ -125,6 +125,16 @@ enum class Severity : std::uint8_t {
     "see whether hosts are named rightly (--hosts) and whether a clock was stepped")               \
   X(clocks_unrelated, info, "nothing relates the clocks of any two ranks",                         \
     "name the hosts with --hosts, or record operations that the ranks have in common")             \
+  X(odd_entry, warning, "entries of a dump lack what they need and were left out",                 \
+    "see what wrote the file; ranks are judged by the other entries")                              \
+  X(dump_version, info, "a dump of a version that is not known; it was read like its neighbours",  \
+    "compare the verdict with what the job's log says")                                            \
+  X(dump_segments, info, "a dump holds entries from before a reset; only those after it count",    \
+    "nothing to do")                                                                               \
+  X(rank_from_groups, info, "the rank was taken from the groups that the process belongs to",      \
+    "keep the names that the dumps were written under")                                            \
+  X(rank_unknown, warning, "nothing says which rank wrote the file, and it was left out",          \
+    "name the file so that it ends in the rank's number: _dump_13")                                \
   X(part_not_computed, info, "a part of the report is not computed", "")
 
 enum class Note : std::uint8_t {

@@ -1,0 +1,197 @@
+// The majority is taken to be right: it has half of those who were seen and one more. Where nobody
+// has, it is said who is on which side, and nobody is called odd.
+//
+// What has to be equal depends on the operation: all-to-all, scatter and gather move different
+// sizes by design, of broadcast and scatter only the root's input is real.
+#include "diagnose/joint_mismatch.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace commlens {
+namespace {
+
+using Calls = std::vector<SeenCall>;
+
+bool has(const Calls& calls, Op op) {
+  return std::any_of(calls.begin(), calls.end(),
+                     [op](const SeenCall& seen) { return seen.call->op == op; });
+}
+
+// One text for all calls of a launch, "" where any of them does not say.
+std::string joined(const Calls& calls, StringId WitnessCall::* field) {
+  std::string text;
+  for (const SeenCall& seen : calls) {
+    if (seen.call->closes_coalesced) continue;
+    const std::string_view one = seen.text(seen.call->*field);
+    if (one.empty()) return {};
+    text += (text.empty() ? "" : " + ") + std::string(one);
+  }
+  return text;
+}
+
+std::string ops_of(const Calls& calls) {
+  std::string text;
+  for (const SeenCall& seen : calls) text += (text.empty() ? "" : " + ") + op_word(seen);
+  return text;
+}
+
+std::string in_sizes(const Calls& calls) {
+  if (has(calls, Op::all_to_all) || has(calls, Op::scatter) || has(calls, Op::barrier)) return {};
+  return joined(calls, &WitnessCall::in_shape);
+}
+
+std::string out_sizes(const Calls& calls) {
+  if (has(calls, Op::all_to_all) || has(calls, Op::gather) || has(calls, Op::barrier)) return {};
+  return joined(calls, &WitnessCall::out_shape);
+}
+
+std::string in_dtype(const Calls& calls) {
+  if (has(calls, Op::broadcast) || has(calls, Op::scatter)) return {};
+  return joined(calls, &WitnessCall::in_dtype);
+}
+
+std::string out_dtype(const Calls& calls) {
+  return has(calls, Op::gather) ? std::string() : joined(calls, &WitnessCall::out_dtype);
+}
+
+struct Aspect {
+  DiagnosisKind kind;
+  std::string_view field;
+  std::string (*value)(const Calls& calls);  // empty: not to be compared
+};
+
+constexpr Aspect kAspects[] = {
+    {DiagnosisKind::op_mismatch, "op", ops_of},
+    {DiagnosisKind::size_mismatch, "input_sizes", in_sizes},
+    {DiagnosisKind::size_mismatch, "output_sizes", out_sizes},
+    {DiagnosisKind::dtype_mismatch, "dtype", in_dtype},
+    {DiagnosisKind::dtype_mismatch, "output_dtype", out_dtype},
+};
+
+using Sides = std::map<std::string, std::vector<std::int64_t>>;
+
+std::size_t count(const Sides& sides) {
+  std::size_t all = 0;
+  for (const auto& [value, ranks] : sides) all += ranks.size();
+  return all;
+}
+
+CallMismatch judge(const Aspect& aspect, std::int64_t number, const Sides& sides,
+                   std::size_t group_size) {
+  CallMismatch mismatch{.kind = aspect.kind,
+                        .number = number,
+                        .field = std::string(aspect.field),
+                        .expected = {},
+                        .odd = {},
+                        .sides = {sides.begin(), sides.end()},
+                        .sure = false};
+  std::stable_sort(mismatch.sides.begin(), mismatch.sides.end(),
+                   [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+  const std::size_t seen = count(sides);
+  const std::size_t most = mismatch.sides.front().second.size();
+  const std::size_t members = std::max(seen, group_size);
+  // Those who were not seen could all be on the other side.
+  if (2 * most <= seen || 2 * most < members) return mismatch;
+  mismatch.sure = 2 * most > members;
+  mismatch.expected = mismatch.sides.front().first;
+  for (std::size_t i = 1; i < mismatch.sides.size(); ++i) {
+    const auto& [value, ranks] = mismatch.sides[i];
+    for (const std::int64_t rank : ranks)
+      mismatch.odd.push_back({rank, mismatch.field, value, mismatch.expected});
+  }
+  std::sort(mismatch.odd.begin(), mismatch.odd.end(),
+            [](const DifferingRank& a, const DifferingRank& b) { return a.rank < b.rank; });
+  return mismatch;
+}
+
+// What the ranks that call `number` disagree about. A rank that is odd in one respect is not
+// compared in the next: another operation has other sizes anyway.
+std::vector<CallMismatch> mismatches_at(const JointGroup& group, std::int64_t number) {
+  std::map<std::int64_t, const Calls*> callers;
+  for (const auto& [rank, row] : group.ranks) {
+    if (const auto found = row.calls.find(number); found != row.calls.end())
+      callers.emplace(rank, &found->second);
+  }
+  std::vector<CallMismatch> mismatches;
+  for (const Aspect& aspect : kAspects) {
+    Sides sides;
+    for (const auto& [rank, calls] : callers) {
+      if (std::string value = aspect.value(*calls); !value.empty()) sides[value].push_back(rank);
+    }
+    if (sides.size() < 2) continue;
+    mismatches.push_back(judge(aspect, number, sides, group.members.size()));
+    if (mismatches.back().odd.empty()) break;
+    for (const DifferingRank& odd : mismatches.back().odd) callers.erase(odd.rank);
+  }
+  return mismatches;
+}
+
+// Everything that tells one call from another.
+std::string fingerprint(const Calls& calls) {
+  return ops_of(calls) + "|" + in_sizes(calls) + "|" + out_sizes(calls) + "|" +
+         joined(calls, &WitnessCall::in_dtype);
+}
+
+// Whether two ranks made the same calls from `number` on in different order: some stretch of both
+// holds the same calls.
+std::optional<std::int64_t> reordered_until(const RankInGroup& a, const RankInGroup& b,
+                                            std::int64_t number) {
+  constexpr std::int64_t kLongest = 32;
+  std::multiset<std::string> calls_a;
+  std::multiset<std::string> calls_b;
+  for (std::int64_t at = number; at < number + kLongest; ++at) {
+    const auto in_a = a.calls.find(at);
+    const auto in_b = b.calls.find(at);
+    if (in_a == a.calls.end() || in_b == b.calls.end()) return std::nullopt;
+    calls_a.insert(fingerprint(in_a->second));
+    calls_b.insert(fingerprint(in_b->second));
+    if (at > number && calls_a == calls_b) return at;
+  }
+  return std::nullopt;
+}
+
+std::set<std::string> threads_of(const RankInGroup& rank, std::int64_t from, std::int64_t to) {
+  std::set<std::string> threads;
+  for (std::int64_t at = from; at <= to; ++at) {
+    const auto found = rank.calls.find(at);
+    if (found == rank.calls.end()) continue;
+    for (const SeenCall& seen : found->second) threads.emplace(seen.text(seen.call->thread));
+  }
+  threads.erase("");
+  return threads;
+}
+
+// Turns a mismatch into one of order, where each side made the calls of the largest one.
+void look_for_order(const JointGroup& group, CallMismatch& mismatch) {
+  const RankInGroup& usual = group.ranks.at(mismatch.sides.front().second.front());
+  bool several_threads = false;
+  for (std::size_t i = 1; i < mismatch.sides.size(); ++i) {
+    const RankInGroup& odd = group.ranks.at(mismatch.sides[i].second.front());
+    const auto until = reordered_until(usual, odd, mismatch.number);
+    if (!until) return;
+    several_threads |= threads_of(odd, mismatch.number, *until).size() > 1 ||
+                       threads_of(usual, mismatch.number, *until).size() > 1;
+  }
+  mismatch.kind = several_threads ? DiagnosisKind::concurrent_use : DiagnosisKind::order_mismatch;
+}
+
+}  // namespace
+
+std::vector<CallMismatch> first_mismatch(const JointGroup& group) {
+  if (group.numbers_mixed) return {};
+  std::set<std::int64_t> numbers;
+  for (const auto& [rank, row] : group.ranks) {
+    for (const auto& [number, calls] : row.calls) numbers.insert(number);
+  }
+  for (const std::int64_t number : numbers) {
+    std::vector<CallMismatch> found = mismatches_at(group, number);
+    if (found.empty()) continue;
+    for (CallMismatch& mismatch : found) look_for_order(group, mismatch);
+    return found;
+  }
+  return {};
+}
+
+}  // namespace commlens

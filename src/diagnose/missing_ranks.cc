@@ -1,0 +1,413 @@
+// Ranks that others wait for.
+//
+// Problem: when one rank stops, soon most of the job stands in some operation that lacks a member,
+// and most of the members lacking are themselves held by another operation. Example: rank 3 sleeps;
+//
+//   rank 0   all_reduce 7 of tp0 [0,1]      both called it: it only waits for its turn
+//   rank 1   all_reduce 7 of tp0 [0,1]
+//   rank 2   all_reduce 7 of tp1 [2,3]      rank 3 has not called it
+//   rank 3   nothing pending
+//   rank 0   ... and all_gather 4 of dp [0,2]: rank 2 has not called it, since it is held in tp1
+//
+// Method: each group has at most one candidate, its lowest pending number that some member has not
+// called. A member that has not come is a root cause only where it is free to come: it has nothing
+// pending, or its own oldest pending call was completed by others, so that it is its own device
+// that does not move. Others who are missing are held elsewhere. Candidates without a root cause
+// follow from those that have one; where nobody has one the ranks wait for each other in a circle,
+// or something holds them that these files do not show. Sends and receives are weaker evidence
+// (they can be posted long before the other side's turn) and are only asked where collectives say
+// nothing.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diagnose/joint_mismatch.h"
+#include "diagnose/verdict.h"
+#include "diagnose/words.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+namespace {
+
+using Ranks = std::vector<std::int64_t>;
+
+struct Candidate {
+  const JointGroup* group = nullptr;
+  std::int64_t number = 0;
+  Ranks waiting;
+  Ranks not_called;
+  Ranks unseen;  // no witness, or one that cannot tell
+  Ranks absent;  // of these: no witness
+  std::int64_t since = 0;
+  const PendingCall* p2p = nullptr;  // a send or receive that has no other side
+};
+
+Ranks merged(Ranks a, const Ranks& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  std::sort(a.begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
+  return a;
+}
+
+bool all_in(const Ranks& some, const Ranks& all) {
+  return std::all_of(some.begin(), some.end(), [&all](std::int64_t rank) {
+    return std::find(all.begin(), all.end(), rank) != all.end();
+  });
+}
+
+bool any_in(const Ranks& some, const Ranks& all) {
+  return std::any_of(some.begin(), some.end(), [&all](std::int64_t rank) {
+    return std::find(all.begin(), all.end(), rank) != all.end();
+  });
+}
+
+class Search {
+ public:
+  explicit Search(const JointCalls& job) : job_(job) { collect(); }
+  std::vector<DiagnosisFinding> run();
+
+ private:
+  void collect();
+  void collect_p2p();
+  bool is_stalled(std::int64_t rank) const;
+  bool is_free(std::int64_t rank) const;
+  bool only_receives(std::int64_t rank) const;
+  Ranks roots_of(const Candidate& candidate, bool patient) const;
+  bool is_ahead(const Candidate& candidate) const;
+  void take(const Candidate& candidate, const Ranks& roots, bool ahead);
+  void take_roots(std::vector<Candidate>& candidates, bool patient);
+  void take_circle();
+  void take_held();
+  void take_unseen();
+  void add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
+                    const Ranks& named) const;
+
+  const JointCalls& job_;
+  std::vector<Candidate> candidates_;  // by time
+  std::vector<Candidate> unseen_;      // those that only lack members who were not seen
+  std::vector<Candidate> p2p_;
+  std::vector<DiagnosisFinding> findings_;
+  bool mismatched_ = false;  // some group's calls disagree: another verdict's work
+};
+
+void Search::collect() {
+  for (const JointGroup& group : job_.groups) {
+    if (group.numbers_mixed) continue;
+    const std::vector<CallMismatch> mismatches = first_mismatch(group);
+    mismatched_ |= !mismatches.empty();
+    Candidate unseen;
+    for (const std::int64_t number : group.pending()) {
+      // Behind a mismatch the numbers of a group mean nothing.
+      if (!mismatches.empty() && number > mismatches.front().number) break;
+      Candidate candidate{.group = &group,
+                          .number = number,
+                          .waiting = group.ranks_at(number, Standing::waiting),
+                          .not_called = group.ranks_at(number, Standing::not_called),
+                          .unseen = group.ranks_at(number, Standing::unknown),
+                          .absent = group.ranks_at(number, Standing::absent),
+                          .since = group.since(number),
+                          .p2p = nullptr};
+      candidate.unseen = merged(candidate.unseen, candidate.absent);
+      if (!candidate.not_called.empty()) {
+        candidates_.push_back(std::move(candidate));
+        unseen = {};
+        break;
+      }
+      if (unseen.group == nullptr && !candidate.unseen.empty()) unseen = std::move(candidate);
+    }
+    if (unseen.group != nullptr) unseen_.push_back(std::move(unseen));
+  }
+  const auto earlier = [](const Candidate& a, const Candidate& b) { return a.since < b.since; };
+  std::stable_sort(candidates_.begin(), candidates_.end(), earlier);
+  std::stable_sort(unseen_.begin(), unseen_.end(), earlier);
+}
+
+// Sends and receives whose other side tells all that it has pending, and has no counterpart there.
+void Search::collect_p2p() {
+  const auto has_counterpart = [this](std::int64_t rank, const PendingCall& call) {
+    const std::int64_t peer = call.peer();
+    const auto theirs = job_.pending.find(peer);
+    if (theirs == job_.pending.end()) return false;
+    return std::any_of(theirs->second.begin(), theirs->second.end(), [&](const PendingCall& other) {
+      return other.seen.call->p2p && other.peer() == rank &&
+             other.seen.call->op != call.seen.call->op;
+    });
+  };
+  for (const auto& [rank, calls] : job_.pending) {
+    for (const PendingCall& call : calls) {
+      const auto peer = job_.witnesses.find(call.peer());
+      if (!call.seen.call->p2p || call.peer() == rank || peer == job_.witnesses.end()) continue;
+      if (!peer->second->lists_pending || peer->second->damaged) continue;
+      if (has_counterpart(rank, call)) continue;
+      p2p_.push_back({.group = call.group,
+                      .number = call.seen.call->number,
+                      .waiting = {rank},
+                      .not_called = {call.peer()},
+                      .unseen = {},
+                      .absent = {},
+                      .since = call.seen.call->created_ns,
+                      .p2p = &call});
+      break;
+    }
+  }
+  std::stable_sort(p2p_.begin(), p2p_.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.since < b.since; });
+}
+
+// Its oldest pending call was completed by others: nobody but its own device holds it.
+bool Search::is_stalled(std::int64_t rank) const {
+  const auto pending = job_.pending.find(rank);
+  if (pending == job_.pending.end()) return false;
+  const PendingCall& oldest = pending->second.front();
+  if (oldest.seen.call->p2p) return false;
+  return !oldest.group->ranks_at(oldest.seen.call->number, Standing::completed).empty();
+}
+
+bool Search::is_free(std::int64_t rank) const { return job_.is_idle(rank) || is_stalled(rank); }
+
+// Receives are posted ahead of time by programs that do other things meanwhile.
+bool Search::only_receives(std::int64_t rank) const {
+  const auto pending = job_.pending.find(rank);
+  return pending != job_.pending.end() &&
+         std::all_of(pending->second.begin(), pending->second.end(),
+                     [](const PendingCall& call) { return call.seen.call->op == Op::recv; });
+}
+
+Ranks Search::roots_of(const Candidate& candidate, bool patient) const {
+  Ranks roots;
+  for (const std::int64_t rank : candidate.not_called) {
+    if (is_free(rank) || (patient && only_receives(rank))) roots.push_back(rank);
+  }
+  return roots;
+}
+
+// Most of the group has not called it and has nothing else to do: those who wait are ahead.
+bool Search::is_ahead(const Candidate& candidate) const {
+  const std::size_t members =
+      std::max(candidate.group->members.size(), candidate.group->ranks.size());
+  return candidate.p2p == nullptr && 2 * candidate.not_called.size() > members &&
+         std::all_of(candidate.not_called.begin(), candidate.not_called.end(),
+                     [this](std::int64_t rank) { return job_.is_idle(rank); });
+}
+
+void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
+                          const Ranks& named) const {
+  const JointGroup& group = *candidate.group;
+  if (candidate.p2p != nullptr) {
+    finding.evidence.push_back(evidence_line(candidate.p2p->seen));
+  } else {
+    for (std::string& line : evidence_lines(group, named, candidate.number))
+      finding.evidence.push_back(std::move(line));
+    for (std::string& line : evidence_lines(
+             group, {candidate.waiting.begin(), candidate.waiting.begin() + 1}, candidate.number))
+      finding.evidence.push_back(std::move(line));
+  }
+  for (const std::int64_t rank : named) {
+    if (job_.is_idle(rank)) {
+      finding.evidence.push_back("rank " + std::to_string(rank) +
+                                 " has nothing pending in any group: its program did not get here");
+    } else if (is_stalled(rank)) {
+      finding.evidence.push_back(evidence_line(job_.pending.at(rank).front().seen) +
+                                 "; others have completed it: the GPU of rank " +
+                                 std::to_string(rank) + " stands still");
+    }
+  }
+}
+
+std::string unseen_words(const Candidate& candidate) {
+  if (candidate.unseen.empty()) return {};
+  return "; nothing is known of " + rank_words(candidate.unseen);
+}
+
+std::string_view advice_for_missing(bool stalled) {
+  return stalled
+             ? "look for GPU errors on these ranks (Xid in the kernel's log, nvidia-smi -q) and "
+               "for a kernel that does not end"
+             : "look at the stack of these ranks' processes (py-spy dump --pid PID): data "
+               "loading, a checkpoint, a lock, or a branch that skips this call";
+}
+
+void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
+  const JointGroup& group = *candidate.group;
+  DiagnosisFinding finding = group.finding(
+      ahead ? DiagnosisKind::rank_ahead : DiagnosisKind::missing_rank, candidate.number);
+  finding.since_ns = candidate.since;
+  std::string what = operation_words(group, candidate.number);
+  if (candidate.p2p != nullptr) {
+    finding.op = op_word(candidate.p2p->seen);
+    what = finding.op + " " + std::to_string(candidate.number) + " of group " + group.label();
+  }
+  const std::string since = since_words(candidate.since);
+  bool inferred = candidate.p2p != nullptr;
+  if (ahead) {
+    for (const std::int64_t rank : candidate.waiting)
+      finding.differing.push_back(
+          {rank, "seq", std::to_string(candidate.number), std::to_string(candidate.number - 1)});
+    finding.message = rank_words(candidate.waiting) + " called " + what + since + ", " +
+                      rank_words(candidate.not_called) + " did not and wait for nothing: " +
+                      (candidate.waiting.size() == 1 ? "it is ahead" : "they are ahead");
+    finding.advice =
+        "look for a call that only these ranks make: a longer loop, one more batch, a "
+        "condition on the rank";
+    finding.consequences = job_.held_by(candidate.waiting);
+    add_evidence(finding, candidate, candidate.not_called);
+  } else {
+    finding.missing_ranks = roots;
+    finding.message = rank_words(roots) + (roots.size() == 1 ? " has" : " have") + " not called " +
+                      what + ", in which " + rank_words(candidate.waiting) +
+                      (candidate.waiting.size() == 1 ? " waits" : " wait") + since;
+    finding.advice = advice_for_missing(std::any_of(
+        roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(rank); }));
+    finding.consequences = merged(job_.held_by(roots), {});
+    add_evidence(finding, candidate, roots);
+    for (const std::int64_t rank : roots)
+      inferred |= candidate.p2p == nullptr && group.ranks.at(rank).inferred;
+  }
+  finding.message += unseen_words(candidate);
+  finding.held = candidate.waiting;
+  const bool sure = !inferred && candidate.unseen.empty() &&
+                    candidate.waiting.size() > candidate.not_called.size();
+  finding.confidence = sure ? Confidence::certain : Confidence::likely;
+  findings_.push_back(std::move(finding));
+}
+
+// First those who are missing, then those who are ahead: a rank that is missing elsewhere makes
+// nobody who waits for it ahead. What adds no new root cause only adds a line.
+void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
+  for (const bool ahead : {false, true}) {
+    for (const Candidate& candidate : candidates) {
+      const Ranks roots = roots_of(candidate, patient);
+      if (roots.empty() || is_ahead(candidate) != ahead) continue;
+      const auto known =
+          std::find_if(findings_.begin(), findings_.end(), [&](const DiagnosisFinding& finding) {
+            return all_in(roots, finding.missing_ranks) ||
+                   (ahead && any_in(candidate.not_called, finding.missing_ranks));
+          });
+      if (known == findings_.end()) {
+        take(candidate, roots, ahead);
+        continue;
+      }
+      if (candidate.p2p == nullptr)
+        known->evidence.push_back("also missing: " + rank_words(roots) + " from " +
+                                  operation_words(*candidate.group, candidate.number));
+    }
+  }
+}
+
+// Everyone who is missing is held by something: by each other, if it closes.
+void Search::take_circle() {
+  std::map<std::int64_t, const Candidate*> waits_in;  // the candidate that holds a rank
+  for (const Candidate& candidate : candidates_) {
+    for (const std::int64_t rank : candidate.waiting) waits_in.emplace(rank, &candidate);
+  }
+  for (const Candidate& start : candidates_) {
+    std::vector<const Candidate*> path;
+    const Candidate* at = &start;
+    while (at != nullptr && std::find(path.begin(), path.end(), at) == path.end()) {
+      path.push_back(at);
+      const auto next = std::find_if(at->not_called.begin(), at->not_called.end(),
+                                     [&](std::int64_t rank) { return waits_in.contains(rank); });
+      at = next == at->not_called.end() ? nullptr : waits_in.at(*next);
+    }
+    if (at != &start || path.size() < 2) continue;
+    DiagnosisFinding finding = start.group->finding(DiagnosisKind::order_mismatch, start.number);
+    finding.message = "ranks wait for each other in a circle:";
+    for (const Candidate* step : path) {
+      finding.message += (step == path.front() ? " " : "; ") + rank_words(step->waiting) + " in " +
+                         operation_words(*step->group, step->number) + " for " +
+                         rank_words(step->not_called);
+      finding.held = merged(finding.held, step->waiting);
+      for (std::string& line : evidence_lines(*step->group, step->waiting, step->number))
+        finding.evidence.push_back(std::move(line));
+    }
+    finding.message += since_words(start.since);
+    finding.consequences = merged(finding.held, job_.held_by(finding.held));
+    finding.confidence = Confidence::likely;
+    finding.advice = "make all ranks call these groups in the same order";
+    findings_.push_back(std::move(finding));
+    return;
+  }
+}
+
+// Everyone who is missing is held by something that these files do not explain: said, and nobody is
+// accused for sure.
+void Search::take_held() {
+  if (candidates_.empty()) return;
+  const Candidate& first = candidates_.front();
+  take(first, first.not_called, false);
+  DiagnosisFinding& finding = findings_.back();
+  finding.message += "; " + rank_words(first.not_called) + " " +
+                     std::string(is_or_are(first.not_called)) +
+                     " in other operations that all members have called, so that it cannot be "
+                     "said what holds " +
+                     (first.not_called.size() == 1 ? "it" : "them");
+  for (const std::int64_t rank : first.not_called) {
+    if (const auto pending = job_.pending.find(rank); pending != job_.pending.end())
+      finding.evidence.push_back(evidence_line(pending->second.front().seen));
+  }
+  finding.confidence = Confidence::undecidable;
+}
+
+// Only members of whom nothing is known can be behind it. They are named where they are few, and
+// never as certain: their files may only not be here.
+void Search::take_unseen() {
+  for (const Candidate& candidate : unseen_) {
+    const bool explained =
+        std::any_of(findings_.begin(), findings_.end(), [&](const DiagnosisFinding& finding) {
+          return all_in(candidate.waiting, merged(finding.consequences, finding.held)) ||
+                 (finding.confidence == Confidence::undecidable &&
+                  all_in(candidate.unseen, finding.missing_ranks));
+        });
+    if (explained || !candidate.group->ranks_at(candidate.number, Standing::completed).empty())
+      continue;
+    const JointGroup& group = *candidate.group;
+    DiagnosisFinding finding = group.finding(DiagnosisKind::missing_rank, candidate.number);
+    const std::size_t members = std::max(group.members.size(), group.ranks.size());
+    if (2 * candidate.unseen.size() < members) finding.missing_ranks = candidate.unseen;
+    finding.message =
+        rank_words(candidate.waiting) + (candidate.waiting.size() == 1 ? " waits" : " wait") +
+        " in " + operation_words(group, candidate.number) + since_words(candidate.since) +
+        "; it cannot be decided whether " + rank_words(candidate.unseen) + " called it: " +
+        (candidate.absent.size() == candidate.unseen.size()
+             ? "there is no dump of "
+             : "there is no dump, or one that cannot tell, of ") +
+        (candidate.unseen.size() == 1 ? "it" : "them");
+    finding.advice = "add the dumps of " + rank_words(candidate.unseen) +
+                     "; if they wrote none, look at what became of their processes";
+    finding.held = candidate.waiting;
+    finding.consequences = job_.held_by(candidate.unseen);
+    finding.evidence = evidence_lines(group, candidate.waiting, candidate.number);
+    finding.confidence = Confidence::undecidable;
+    findings_.push_back(std::move(finding));
+  }
+}
+
+std::vector<DiagnosisFinding> Search::run() {
+  take_roots(candidates_, false);
+  if (findings_.empty()) take_roots(candidates_, true);
+  if (findings_.empty()) take_circle();
+  collect_p2p();
+  if (candidates_.empty() || !findings_.empty()) take_roots(p2p_, false);
+  if (findings_.empty() && !mismatched_) take_held();
+  take_unseen();
+  return std::move(findings_);
+}
+
+std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+  std::vector<DiagnosisFinding> findings;
+  for (const JointCalls& job : join_calls(witnesses)) {
+    for (DiagnosisFinding& finding : Search(job).run()) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Verdict kMissingRanks;
+constinit const Verdict kMissingRanks{
+    .name = "missing_ranks",
+    .summary = "Who has not come to an operation in which others wait, or came to one too many?",
+    .find = find,
+};
+
+}  // namespace commlens

@@ -1,0 +1,77 @@
+// Operations that timed out although all members called them: the last resort, where nothing tells
+// who is behind it. Needs proof that it hung: dumps are also written on request, while all is well.
+#include <algorithm>
+
+#include "diagnose/joint_mismatch.h"
+#include "diagnose/verdict.h"
+#include "diagnose/words.h"
+
+namespace commlens {
+namespace {
+
+// The latest time that any witness of the job speaks of.
+std::int64_t latest_time(const JointCalls& job) {
+  std::int64_t latest = 0;
+  for (const auto& [rank, witness] : job.witnesses) {
+    for (const WitnessCall& call : witness->calls) latest = std::max(latest, call.created_ns);
+  }
+  return latest;
+}
+
+bool timed_out(const SeenCall& seen, std::int64_t latest) {
+  const WitnessCall& call = *seen.call;
+  if (call.gave_up) return true;
+  constexpr std::int64_t kMostMilliseconds = std::int64_t{1} << 42U;
+  return call.timeout_ms > 0 && call.timeout_ms < kMostMilliseconds && call.created_ns > 0 &&
+         latest - call.created_ns >= call.timeout_ms * 1'000'000;
+}
+
+void add(const JointGroup& group, std::int64_t number, std::vector<DiagnosisFinding>& findings) {
+  DiagnosisFinding finding = group.finding(DiagnosisKind::timeout, number);
+  finding.held = group.ranks_at(number, Standing::waiting);
+  finding.consequences = finding.held;
+  finding.message = rank_words(finding.held) + (finding.held.size() == 1 ? " waits" : " wait") +
+                    " in " + operation_words(group, number) + since_words(finding.since_ns) +
+                    ", longer than its timeout; every member that was seen has called it, so that "
+                    "nothing here tells who is behind it";
+  finding.evidence = evidence_lines(group, finding.held, number);
+  finding.confidence = Confidence::undecidable;
+  finding.advice =
+      "look at the network and at GPU errors of all members, and run again with "
+      "NCCL_DEBUG=INFO and TORCH_NCCL_ENABLE_TIMING=1";
+  findings.push_back(std::move(finding));
+}
+
+void look_at(const JointGroup& group, std::int64_t latest,
+             std::vector<DiagnosisFinding>& findings) {
+  const std::vector<std::int64_t> pending = group.pending();
+  if (pending.empty() || !first_mismatch(group).empty()) return;
+  const std::int64_t number = pending.front();
+  if (!group.ranks_at(number, Standing::not_called).empty()) return;
+  for (const auto& [rank, row] : group.ranks) {
+    const auto calls = row.calls.find(number);
+    if (row.at(number) != Standing::waiting || calls == row.calls.end()) continue;
+    if (!timed_out(calls->second.front(), latest)) continue;
+    return add(group, number, findings);
+  }
+}
+
+std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+  std::vector<DiagnosisFinding> findings;
+  for (const JointCalls& job : join_calls(witnesses)) {
+    const std::int64_t latest = latest_time(job);
+    for (const JointGroup& group : job.groups) look_at(group, latest, findings);
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Verdict kTimeouts;
+constinit const Verdict kTimeouts{
+    .name = "timeouts",
+    .summary = "Which operation timed out although all members called it?",
+    .find = find,
+};
+
+}  // namespace commlens
