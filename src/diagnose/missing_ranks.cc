@@ -265,8 +265,8 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
   }
   finding.message += unseen_words(candidate);
   finding.held = candidate.waiting;
-  const bool sure = !inferred && candidate.unseen.empty() &&
-                    candidate.waiting.size() > candidate.not_called.size();
+  const bool majority = ahead || candidate.waiting.size() > candidate.not_called.size();
+  const bool sure = !inferred && candidate.unseen.empty() && majority;
   finding.confidence = sure ? Confidence::certain : Confidence::likely;
   findings_.push_back(std::move(finding));
 }
@@ -274,6 +274,10 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
 // First those who are missing, then those who are ahead: a rank that is missing elsewhere makes
 // nobody who waits for it ahead. What adds no new root cause only adds a line.
 void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
+  // What lacks only root causes is nearer to them than what also lacks ranks that they hold.
+  std::stable_partition(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    return roots_of(candidate, patient) == candidate.not_called;
+  });
   for (const bool ahead : {false, true}) {
     for (const Candidate& candidate : candidates) {
       const Ranks roots = roots_of(candidate, patient);

@@ -1,0 +1,403 @@
+// Verdicts on hand-made dumps: who called what is said in each test, and so is who is to blame.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "dump_job.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+namespace {
+
+using Ranks = std::vector<std::int64_t>;
+
+Ranks odd_ranks(const DiagnosisFinding& finding) {
+  Ranks ranks;
+  for (const DifferingRank& row : finding.differing) ranks.push_back(row.rank);
+  return ranks;
+}
+
+// "missing_rank 72 (ep) #5 all_to_all missing=9,14 odd= certain", one a line.
+std::string words(const std::vector<DiagnosisFinding>& findings) {
+  std::string text;
+  for (const DiagnosisFinding& finding : findings) {
+    text += std::string(diagnosis_name(finding.kind)) + " " + finding.group + " #" +
+            std::to_string(finding.seq.value_or(-1)) + " " + finding.op +
+            " missing=" + format_ranks(finding.missing_ranks) +
+            " odd=" + format_ranks(odd_ranks(finding)) + " " +
+            std::string(confidence_name(finding.confidence)) + "\n";
+  }
+  return text;
+}
+
+// Four calls that all completed.
+DumpJob running_job(int ranks) {
+  DumpJob job(ranks);
+  for (std::int64_t seq = 1; seq <= 4; ++seq) job.all({.seq = seq, .state = "completed"});
+  return job;
+}
+
+TEST(Diagnose, NothingIsWrongWhereAllCompleted) { EXPECT_EQ(words(running_job(4).findings()), ""); }
+
+TEST(Diagnose, CallsInFlightEverywhereAreNoFault) {
+  DumpJob job = running_job(4);
+  job.all({.seq = 5, .state = "started"});
+  EXPECT_EQ(words(job.findings()), "");
+}
+
+TEST(Diagnose, ARankThatDidNotCallIsMissing) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.op = "_all_gather_base", .seq = 5});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "missing_rank 0 (default_pg) #5 all_gather missing=2 odd= certain\n");
+  EXPECT_EQ(findings.front().consequences, (Ranks{0, 1, 3}));
+  EXPECT_FALSE(findings.front().evidence.empty());
+}
+
+TEST(Diagnose, TheSameWithoutCounters) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.without_counters();
+  job.version("2.3");
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=2 odd= certain\n");
+}
+
+TEST(Diagnose, OfPendingCallsOnly) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.only_pending();
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=2 odd= certain\n");
+  job.without_counters();  // an empty list alone is weaker
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=2 odd= likely\n");
+}
+
+// Of two ranks either can be the one that is wrong; the one that did not come is named.
+TEST(Diagnose, OfTwoRanksTheOneThatDidNotComeIsLikelyMissing) {
+  DumpJob job = running_job(2);
+  job.call(0, {.seq = 5});
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=1 odd= likely\n");
+}
+
+// Rank 9's peers completed what it holds: they are not the ones who are missing.
+TEST(Diagnose, WhoCompletedAnOperationIsNotMissingFromIt) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 2}, {.seq = 5, .state = "completed"});
+  job.call(3, {.seq = 5});
+  job.ranks({0, 1, 2}, {.seq = 6});
+  job.only_pending();
+  const auto findings = job.findings();
+  ASSERT_EQ(findings.size(), 1U) << words(findings);
+  EXPECT_EQ(findings[0].missing_ranks, (Ranks{3}));
+  EXPECT_EQ(findings[0].seq, 6);
+}
+
+TEST(Diagnose, ARankThatCalledOneTooManyIsAhead) {
+  DumpJob job = running_job(8);
+  job.ranks({2, 3}, {.op = "_all_gather_base", .seq = 5});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "rank_ahead 0 (default_pg) #5 all_gather missing= odd=2,3 certain\n");
+  EXPECT_EQ(findings[0].differing[0].value, "5");
+  EXPECT_EQ(findings[0].differing[0].expected, "4");
+}
+
+TEST(Diagnose, TwoGroupsThatHangAtOnceAreTwoFindings) {
+  DumpJob job(6);
+  job.add_group("1", "tp", {0, 1, 2});
+  job.add_group("2", "tp", {3, 4, 5});
+  job.all({.seq = 1, .state = "completed"});
+  job.ranks({0, 1}, {.seq = 1, .group = "1"});
+  job.ranks({3, 5}, {.seq = 1, .group = "2"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings),
+            "missing_rank 1 (tp) #1 all_reduce missing=2 odd= certain\n"
+            "missing_rank 2 (tp) #1 all_reduce missing=4 odd= certain\n");
+  EXPECT_EQ(findings[0].consequences, (Ranks{0, 1}));
+  EXPECT_EQ(findings[1].consequences, (Ranks{3, 5}));
+}
+
+// Rank 1 sleeps; rank 0 waits for it in tp, and so misses dp, in which rank 2 waits.
+TEST(Diagnose, ARankThatIsHeldElsewhereIsNoRootCause) {
+  DumpJob job(4);
+  job.add_group("1", "tp", {0, 1});
+  job.add_group("2", "dp", {0, 2});
+  job.all({.seq = 1, .state = "completed"});
+  job.call(2, {.seq = 1, .group = "2"});
+  job.call(0, {.seq = 1, .group = "1"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "missing_rank 1 (tp) #1 all_reduce missing=1 odd= likely\n");
+  EXPECT_EQ(findings[0].consequences, (Ranks{0, 2}));
+}
+
+// Seven ranks of the group are held elsewhere: the one that waits for them is not ahead.
+TEST(Diagnose, WhoWaitsForRanksThatAreHeldIsNotAhead) {
+  DumpJob job(5);
+  job.add_group("1", "tp", {1, 2, 3, 4});
+  job.all({.seq = 1, .state = "completed"});
+  job.call(0, {.seq = 2});
+  job.ranks({1, 2, 3}, {.seq = 1, .group = "1"});
+  EXPECT_EQ(words(job.findings()), "missing_rank 1 (tp) #1 all_reduce missing=4 odd= certain\n");
+}
+
+TEST(Diagnose, RanksThatWaitForEachOtherAreACircle) {
+  DumpJob job(2);
+  job.add_group("1", "a", {0, 1});
+  job.add_group("2", "b", {0, 1});
+  job.call(0, {.seq = 1, .group = "1"});
+  job.call(1, {.seq = 1, .group = "2"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "order_mismatch 1 (a) #1 all_reduce missing= odd= likely\n");
+}
+
+TEST(Diagnose, AnAbsentDumpIsNoProof) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 2}, {.seq = 5});
+  job.lose(3);
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=3 odd= undecidable\n");
+  EXPECT_NE(findings[0].message.find("no dump"), std::string::npos);
+}
+
+TEST(Diagnose, OneDumpOfManyAccusesNobody) {
+  DumpJob job = running_job(4);
+  job.all({.seq = 5});
+  for (const int rank : {1, 2, 3}) job.lose(rank);
+  const auto findings = job.findings();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::undecidable);
+  EXPECT_TRUE(findings[0].missing_ranks.empty());
+}
+
+TEST(Diagnose, AnAbsentDumpHidesNoMissingRank) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.lose(3);
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #5 all_reduce missing=2 odd= likely\n");
+}
+
+// ---- mismatches
+
+TEST(Diagnose, AnotherOperation) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.call(2, {.op = "_all_gather_base", .seq = 5, .out = "[[4096]]"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "op_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 certain\n");
+  EXPECT_EQ(findings[0].differing[0].field, "op");
+  EXPECT_EQ(findings[0].differing[0].value, "all_gather");
+  EXPECT_EQ(findings[0].differing[0].expected, "all_reduce");
+}
+
+TEST(Diagnose, OtherSizes) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 2, 3}, {.seq = 5, .in = "[[2048, 8]]", .out = "[[2048, 8]]"});
+  job.call(1, {.seq = 5, .in = "[[2040, 8]]", .out = "[[2040, 8]]"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "size_mismatch 0 (default_pg) #5 all_reduce missing= odd=1 certain\n");
+  EXPECT_EQ(findings[0].differing[0].value, "[[2040, 8]]");
+  EXPECT_EQ(findings[0].differing[0].expected, "[[2048, 8]]");
+}
+
+TEST(Diagnose, OtherSizesThatCompletedAreAFaultStill) {
+  DumpJob job = running_job(3);
+  job.ranks({0, 2}, {.seq = 5, .state = "completed", .in = "[[8]]"});
+  job.call(1, {.seq = 5, .state = "completed", .in = "[[9]]"});
+  EXPECT_EQ(words(job.findings()),
+            "size_mismatch 0 (default_pg) #5 all_reduce missing= odd=1 likely\n");
+}
+
+TEST(Diagnose, SizesThatMayDiffer) {
+  DumpJob job = running_job(3);
+  for (const int rank : {0, 1, 2}) {
+    const std::string own = "[[" + std::to_string(100 + rank) + "]]";
+    job.call(rank, {.op = "all_to_all", .seq = 5, .state = "completed", .in = own, .out = own});
+    job.call(rank, {.op = "gather",
+                    .seq = 6,
+                    .state = "completed",
+                    .out = rank == 0 ? "[[1024], [1024], [1024]]" : "[]"});
+    job.call(rank, {.op = "scatter", .seq = 7, .state = "completed", .in = rank == 0 ? own : "[]"});
+  }
+  EXPECT_EQ(words(job.findings()), "");
+}
+
+TEST(Diagnose, OtherTypes) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 2}, {.seq = 5, .dtype = "BFloat16"});
+  job.call(3, {.seq = 5, .dtype = "Float"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings),
+            "dtype_mismatch 0 (default_pg) #5 all_reduce missing= odd=3 certain\n");
+  EXPECT_EQ(findings[0].differing[0].value, "Float");
+}
+
+TEST(Diagnose, ATieIsSaidAndNobodyIsOdd) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1}, {.seq = 5, .in = "[[8]]", .out = "[[8]]"});
+  job.ranks({2, 3}, {.seq = 5, .in = "[[16]]", .out = "[[16]]"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings),
+            "size_mismatch 0 (default_pg) #5 all_reduce missing= odd= undecidable\n");
+  EXPECT_NE(findings[0].message.find("majority"), std::string::npos);
+}
+
+// Of eight members three were seen: the others could all be on the other side.
+TEST(Diagnose, AMajorityOfFewIsNone) {
+  DumpJob job = running_job(8);
+  for (const int rank : {3, 4, 5, 6, 7}) job.lose(rank);
+  job.ranks({0, 1}, {.seq = 5});
+  job.call(2, {.op = "broadcast", .seq = 5});
+  const auto findings = job.findings();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].kind, DiagnosisKind::op_mismatch);
+  EXPECT_EQ(findings[0].confidence, Confidence::undecidable);
+}
+
+// What follows a mismatch in its group, and ranks that it holds elsewhere, are no findings.
+TEST(Diagnose, WhatFollowsFromAMismatch) {
+  DumpJob job = running_job(4);
+  job.add_group("1", "dp", {1, 2});
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.call(2, {.op = "broadcast", .seq = 5});
+  job.ranks({0, 3}, {.seq = 6});
+  job.call(1, {.seq = 1, .group = "1"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "op_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 certain\n");
+}
+
+TEST(Diagnose, TheSameCallsInAnotherOrder) {
+  DumpJob job = running_job(3);
+  job.ranks({0, 2}, {.seq = 5, .in = "[[8]]"});
+  job.ranks({0, 2}, {.op = "broadcast", .seq = 6});
+  job.call(1, {.op = "broadcast", .seq = 5});
+  job.call(1, {.seq = 6, .in = "[[8]]"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings),
+            "order_mismatch 0 (default_pg) #5 all_reduce missing= odd=1 certain\n");
+}
+
+TEST(Diagnose, TheSameCallsInAnotherOrderByTwoThreads) {
+  DumpJob job = running_job(3);
+  job.ranks({0, 2}, {.seq = 5, .thread = "11"});
+  job.ranks({0, 2}, {.op = "broadcast", .seq = 6, .thread = "12"});
+  job.call(1, {.op = "broadcast", .seq = 5, .thread = "12"});
+  job.call(1, {.seq = 6, .thread = "11"});
+  EXPECT_EQ(words(job.findings()),
+            "concurrent_use 0 (default_pg) #5 all_reduce missing= odd=1 certain\n");
+}
+
+// ---- states, timeouts, sends and receives
+
+TEST(Diagnose, ADeviceThatIsBehind) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5, .state = "started"});
+  job.call(2, {.seq = 5, .state = "scheduled"});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "state_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 likely\n");
+  EXPECT_EQ(findings[0].differing[0].expected, "started");
+}
+
+TEST(Diagnose, ACallThatWasGivenUpTimedOut) {
+  DumpJob job = running_job(2);
+  job.all({.seq = 5, .retired = true});
+  EXPECT_EQ(words(job.findings()),
+            "timeout 0 (default_pg) #5 all_reduce missing= odd= undecidable\n");
+}
+
+TEST(Diagnose, ACallOlderThanItsTimeoutTimedOut) {
+  DumpJob job = running_job(2);
+  job.add_group("1", "side", {0, 1});
+  job.all({.seq = 5, .timeout_ms = 1000});
+  job.advance(5000);
+  job.all({.seq = 1, .state = "completed", .group = "1"});
+  EXPECT_EQ(words(job.findings()),
+            "timeout 0 (default_pg) #5 all_reduce missing= odd= undecidable\n");
+}
+
+TEST(Diagnose, AReceiveWithoutASender) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "missing_rank 0 (default_pg) #1 recv missing=1 odd= likely\n");
+}
+
+TEST(Diagnose, SendsAndReceivesOfBothSidesAreNoFault) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
+  job.call(1, {.op = "send 1->0", .seq = 1, .p2p = true});
+  EXPECT_EQ(words(job.findings()), "");
+}
+
+// ---- properties
+
+// A rank that hangs in a job of 8: the order of the files and of the entries says nothing.
+TEST(Diagnose, OrderOfFilesAndEntriesDoesNotMatter) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 40; ++round) {
+    DumpJob job(8);
+    job.add_group("1", "tp", {0, 1, 2, 3});
+    job.add_group("2", "tp", {4, 5, 6, 7});
+    const int culprit = static_cast<int>(random() % 8);
+    for (std::int64_t seq = 1; seq < 6; ++seq) {
+      job.all({.seq = seq, .state = "completed"});
+      job.ranks({0, 1, 2, 3}, {.seq = seq, .state = "completed", .group = "1"});
+      job.ranks({4, 5, 6, 7}, {.seq = seq, .state = "completed", .group = "2"});
+    }
+    for (int rank = 0; rank < 8; ++rank) {
+      if (rank != culprit) job.call(rank, {.seq = 6, .group = rank < 4 ? "1" : "2"});
+      const bool held = rank / 4 == culprit / 4;
+      if (!held) job.call(rank, {.seq = 6});
+    }
+    std::vector<Witness> witnesses = job.witnesses();
+    const std::string expected = words(find_all(witnesses));
+    EXPECT_NE(expected.find("missing=" + std::to_string(culprit) + " "), std::string::npos)
+        << expected;
+    EXPECT_EQ(std::count(expected.begin(), expected.end(), '\n'), 1) << expected;
+    std::shuffle(witnesses.begin(), witnesses.end(), random);
+    EXPECT_EQ(words(find_all(witnesses)), expected);
+    job.shuffle();
+    EXPECT_EQ(words(job.findings()), expected);
+  }
+}
+
+// ---- the corpus
+
+std::filesystem::path corpus() {
+  const char* named = std::getenv("COMMLENS_CORPUS");
+  return named != nullptr ? named : COMMLENS_DEFAULT_CORPUS;
+}
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void expect_known_answer(const std::string& folder, std::int64_t seq) {
+  std::vector<Witness> witnesses;
+  for (int rank = 0; rank < 16; ++rank) {
+    const auto path = corpus() / "flight-recorder" / folder / ("_dump_" + std::to_string(rank));
+    if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+    witnesses.push_back(read_dump(path.string(), file_text(path)));
+    EXPECT_EQ(witnesses.back().rank, rank);
+    EXPECT_FALSE(witnesses.back().notes.any());
+  }
+  const auto findings = find_all(witnesses);
+  EXPECT_EQ(words(findings), "missing_rank 72 (EXPERT_MODEL_PARALLEL_GROUP) #" +
+                                 std::to_string(seq) + " all_to_all missing=9,14 odd= certain\n");
+  EXPECT_EQ(findings[0].consequences.size(), 14U);
+}
+
+TEST(DiagnoseCorpus, GpuErrors) { expect_known_answer("nvrx-gpu_error_2nd", 44791); }
+TEST(DiagnoseCorpus, InterpreterLock) { expect_known_answer("nvrx-lock_gil_1st", 45265); }
+
+}  // namespace
+}  // namespace commlens
