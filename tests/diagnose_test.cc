@@ -100,6 +100,22 @@ TEST(Diagnose, WhoCompletedAnOperationIsNotMissingFromIt) {
   EXPECT_EQ(findings[0].seq, 6);
 }
 
+// All have called the same; rank 3's GPU is two calls behind.
+TEST(Diagnose, LastCompletedTellsWhoseDeviceStandsStill) {
+  DumpJob job = running_job(4);
+  for (const std::int64_t seq : {5, 6}) {
+    job.ranks({0, 1, 2}, {.seq = seq, .state = "completed"});
+    job.call(3, {.seq = seq});
+  }
+  job.all({.seq = 7});
+  job.all({.seq = 8});
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(words(job.findings()),
+              "missing_rank 0 (default_pg) #7 all_reduce missing=3 odd= likely\n");
+    job.only_pending();
+  }
+}
+
 TEST(Diagnose, ARankThatCalledOneTooManyIsAhead) {
   DumpJob job = running_job(8);
   job.ranks({2, 3}, {.op = "_all_gather_base", .seq = 5});
@@ -164,7 +180,7 @@ TEST(Diagnose, AnAbsentDumpIsNoProof) {
   const auto findings = job.findings();
   EXPECT_EQ(words(findings),
             "missing_rank 0 (default_pg) #5 all_reduce missing=3 odd= undecidable\n");
-  EXPECT_NE(findings[0].message.find("no dump"), std::string::npos);
+  EXPECT_NE(findings[0].message.find("no usable dump"), std::string::npos);
 }
 
 TEST(Diagnose, OneDumpOfManyAccusesNobody) {

@@ -85,6 +85,10 @@ DiagnosisFinding finding_for(const JointCalls& job, const JointGroup& group,
   for (const DifferingRank& row : mismatch.odd) odd.push_back(row.rank);
   finding.held = held_in(group, mismatch);
   finding.consequences = job.held_by(odd.empty() ? finding.held : odd);
+  if (odd.empty())
+    finding.consequences.insert(finding.consequences.end(), finding.held.begin(),
+                                finding.held.end());
+  std::sort(finding.consequences.begin(), finding.consequences.end());
   for (std::size_t i = mismatch.sides.size(); i-- > 0;) {
     const std::vector<std::int64_t>& ranks = mismatch.sides[i].second;
     const std::size_t shown = i == 0 ? 1 : std::min<std::size_t>(ranks.size(), 4);

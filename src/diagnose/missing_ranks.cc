@@ -14,9 +14,10 @@
 // pending, or its own oldest pending call was completed by others, so that it is its own device
 // that does not move. Others who are missing are held elsewhere. Candidates without a root cause
 // follow from those that have one; where nobody has one the ranks wait for each other in a circle,
-// or something holds them that these files do not show. Sends and receives are weaker evidence
-// (they can be posted long before the other side's turn) and are only asked where collectives say
-// nothing.
+// or something holds them that these files do not show. Where all members have called everything,
+// those whose device is still in a call that others have left behind are missing from the next.
+// Sends and receives are weaker evidence (they can be posted long before the other side's turn) and
+// are only asked where collectives say nothing.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,6 +41,7 @@ struct Candidate {
   Ranks absent;  // of these: no witness
   std::int64_t since = 0;
   const PendingCall* p2p = nullptr;  // a send or receive that has no other side
+  bool called = false;  // those of `not_called` have called it; their devices are not there
 };
 
 Ranks merged(Ranks a, const Ranks& b) {
@@ -69,6 +71,7 @@ class Search {
  private:
   void collect();
   void collect_p2p();
+  void collect_stalled();
   bool is_stalled(std::int64_t rank) const;
   bool is_free(std::int64_t rank) const;
   bool only_receives(std::int64_t rank) const;
@@ -86,6 +89,7 @@ class Search {
   std::vector<Candidate> candidates_;  // by time
   std::vector<Candidate> unseen_;      // those that only lack members who were not seen
   std::vector<Candidate> p2p_;
+  std::vector<Candidate> stalled_;  // all called; some devices are behind
   std::vector<DiagnosisFinding> findings_;
   bool mismatched_ = false;  // some group's calls disagree: another verdict's work
 };
@@ -106,7 +110,8 @@ void Search::collect() {
                           .unseen = group.ranks_at(number, Standing::unknown),
                           .absent = group.ranks_at(number, Standing::absent),
                           .since = group.since(number),
-                          .p2p = nullptr};
+                          .p2p = nullptr,
+                          .called = false};
       candidate.unseen = merged(candidate.unseen, candidate.absent);
       if (!candidate.not_called.empty()) {
         candidates_.push_back(std::move(candidate));
@@ -146,11 +151,46 @@ void Search::collect_p2p() {
                       .unseen = {},
                       .absent = {},
                       .since = call.seen.call->created_ns,
-                      .p2p = &call});
+                      .p2p = &call,
+                      .called = false});
       break;
     }
   }
   std::stable_sort(p2p_.begin(), p2p_.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.since < b.since; });
+}
+
+// Members whose device is in a call that the others have completed, while those wait in a later one
+// of the group.
+void Search::collect_stalled() {
+  for (const JointGroup& group : job_.groups) {
+    const std::vector<std::int64_t> pending = group.pending();
+    if (pending.size() < 2 || group.numbers_mixed || !first_mismatch(group).empty()) continue;
+    const Ranks behind = group.ranks_at(pending.front(), Standing::waiting);
+    const Ranks done = group.ranks_at(pending.front(), Standing::completed);
+    if (2 * behind.size() >= behind.size() + done.size()) continue;
+    if (!std::all_of(behind.begin(), behind.end(),
+                     [this](std::int64_t rank) { return is_stalled(rank); }))
+      continue;
+    for (const std::int64_t number : pending) {
+      Ranks waiting = group.ranks_at(number, Standing::waiting);
+      std::erase_if(waiting, [&done](std::int64_t rank) {
+        return std::find(done.begin(), done.end(), rank) == done.end();
+      });
+      if (waiting.empty()) continue;
+      stalled_.push_back({.group = &group,
+                          .number = number,
+                          .waiting = std::move(waiting),
+                          .not_called = behind,
+                          .unseen = {},
+                          .absent = {},
+                          .since = group.since(number),
+                          .p2p = nullptr,
+                          .called = true});
+      break;
+    }
+  }
+  std::stable_sort(stalled_.begin(), stalled_.end(),
                    [](const Candidate& a, const Candidate& b) { return a.since < b.since; });
 }
 
@@ -238,7 +278,7 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
     what = finding.op + " " + std::to_string(candidate.number) + " of group " + group.label();
   }
   const std::string since = since_words(candidate.since);
-  bool inferred = candidate.p2p != nullptr;
+  bool inferred = candidate.p2p != nullptr || candidate.called;
   if (ahead) {
     for (const std::int64_t rank : candidate.waiting)
       finding.differing.push_back(
@@ -253,8 +293,9 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
     add_evidence(finding, candidate, candidate.not_called);
   } else {
     finding.missing_ranks = roots;
-    finding.message = rank_words(roots) + (roots.size() == 1 ? " has" : " have") + " not called " +
-                      what + ", in which " + rank_words(candidate.waiting) +
+    finding.message = rank_words(roots) + (roots.size() == 1 ? " has" : " have") +
+                      (candidate.called ? " not come to " : " not called ") + what + ", in which " +
+                      rank_words(candidate.waiting) +
                       (candidate.waiting.size() == 1 ? " waits" : " wait") + since;
     finding.advice = advice_for_missing(std::any_of(
         roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(rank); }));
@@ -291,7 +332,7 @@ void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
         take(candidate, roots, ahead);
         continue;
       }
-      if (candidate.p2p == nullptr)
+      if (candidate.p2p == nullptr && !candidate.called)
         known->evidence.push_back("also missing: " + rank_words(roots) + " from " +
                                   operation_words(*candidate.group, candidate.number));
     }
@@ -373,8 +414,8 @@ void Search::take_unseen() {
         " in " + operation_words(group, candidate.number) + since_words(candidate.since) +
         "; it cannot be decided whether " + rank_words(candidate.unseen) + " called it: " +
         (candidate.absent.size() == candidate.unseen.size()
-             ? "there is no dump of "
-             : "there is no dump, or one that cannot tell, of ") +
+             ? "there is no usable dump of "
+             : "there is no usable dump, or one that cannot tell, of ") +
         (candidate.unseen.size() == 1 ? "it" : "them");
     finding.advice = "add the dumps of " + rank_words(candidate.unseen) +
                      "; if they wrote none, look at what became of their processes";
@@ -391,6 +432,8 @@ std::vector<DiagnosisFinding> Search::run() {
   if (findings_.empty()) take_roots(candidates_, true);
   if (findings_.empty()) take_circle();
   collect_p2p();
+  collect_stalled();
+  take_roots(stalled_, false);
   if (candidates_.empty() || !findings_.empty()) take_roots(p2p_, false);
   if (findings_.empty() && !mismatched_) take_held();
   take_unseen();

@@ -144,7 +144,16 @@ void write_json(const Diagnosis& diagnosis, Sink& sink) {
   json.begin_array();
   for (const DiagnosisFinding& finding : diagnosis.findings) write_finding(json, finding);
   json.end_array();
-  write_lines(json, "missing", diagnosis.missing);
+  json.key("open_questions");
+  json.begin_array();
+  for (const std::string& text : diagnosis.open_questions) {
+    json.compact_next();
+    json.begin_object();
+    json.key("text");
+    json.value(text);
+    json.end_object();
+  }
+  json.end_array();
   json.key("inputs");
   json.begin_array();
   for (const InputReport& input : diagnosis.inputs) write_input(json, input);
@@ -179,8 +188,8 @@ void write_text(const Diagnosis& diagnosis, Sink& sink) {
     if (i > 0) sink.append("\n");
     write_finding_text(i + 1, diagnosis.findings[i], sink);
   }
-  for (const std::string& line : diagnosis.missing)
-    sink.append("missing: " + printable(line) + "\n");
+  for (const std::string& text : diagnosis.open_questions)
+    sink.append("open: " + printable(text) + "\n");
   for (const std::string& line : diagnosis.troubles)
     sink.append("not used: " + printable(line) + "\n");
 }

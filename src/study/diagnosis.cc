@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/perf.h"
 #include "diagnose/order.h"
+#include "diagnose/remarks.h"
 #include "diagnose/verdict.h"
 #include "ingest/load_witness.h"
 #include "report/diagnosis.h"
@@ -82,6 +83,7 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
       findings.push_back(std::move(finding));
   }
   diagnosis.findings = order_findings(std::move(findings));
+  diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
   return diagnosis;
 }
 

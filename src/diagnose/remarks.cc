@@ -1,0 +1,48 @@
+#include "diagnose/remarks.h"
+
+#include <set>
+
+#include "diagnose/joint_calls.h"
+#include "diagnose/words.h"
+
+namespace commlens {
+namespace {
+
+std::vector<std::int64_t> absent_ranks(const JointCalls& job) {
+  std::set<std::int64_t> absent;
+  for (const JointGroup& group : job.groups) {
+    for (const auto& [rank, row] : group.ranks) {
+      if (row.witness == nullptr) absent.insert(rank);
+    }
+  }
+  return {absent.begin(), absent.end()};
+}
+
+void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
+  constexpr std::size_t kMost = 8;
+  std::size_t shown = 0;
+  for (const JointGroup& group : job.groups) {
+    const auto pending = group.pending();
+    if (pending.empty() || ++shown > kMost) continue;
+    remarks.push_back(operation_words(group, pending.front()) + " was in flight on " +
+                      rank_words(group.ranks_at(pending.front(), Standing::waiting)) +
+                      " when the dumps were written, and nothing tells whether it hangs; if it "
+                      "does, look at the network and the GPUs of these ranks");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found) {
+  std::vector<std::string> remarks;
+  for (const JointCalls& job : join_calls(witnesses)) {
+    const auto absent = absent_ranks(job);
+    if (!absent.empty() && !job.witnesses.empty())
+      remarks.push_back("there is no usable dump of " + rank_words(absent) +
+                        "; add theirs to know what these ranks did");
+    if (!anything_found) add_in_flight(job, remarks);
+  }
+  return remarks;
+}
+
+}  // namespace commlens

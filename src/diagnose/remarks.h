@@ -1,0 +1,15 @@
+// What these witnesses leave open, whether or not anything was found.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/witness.h"
+
+namespace commlens {
+
+// Sentences: whose dumps are absent; and, where nothing was found, what was under way, since calls
+// in flight look alike whether they hang or not.
+std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found);
+
+}  // namespace commlens
