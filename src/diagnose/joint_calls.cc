@@ -129,6 +129,7 @@ void conclude_rank(RankInGroup& rank, const JointGroup& group) {
   if (rank.counter != nullptr) {
     rank.called = rank.counter->enqueued;
     rank.completed = std::max(rank.completed, rank.counter->completed);
+    rank.inferred = !rank.witness->lists_pending;
     return;
   }
   // Entries alone: what was called last stands in them, if anything of the group does.

@@ -47,7 +47,8 @@ struct RankInGroup {
   std::int64_t called = kUnknown;                       // highest number; -1: none
   std::int64_t completed = kUnknown;                    // highest number; -1: none
   const WitnessProgress* counter = nullptr;  // the rank's own, where it is of collectives
-  bool inferred = false;                     // `called` rests on nothing but an empty list
+  // `called` rests on an empty list, or on a witness of a job that may go on.
+  bool inferred = false;
 
   Standing at(std::int64_t number) const;
 };

@@ -233,24 +233,35 @@ bool Search::is_ahead(const Candidate& candidate) const {
 void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
                           const Ranks& named) const {
   const JointGroup& group = *candidate.group;
+  const auto add = [&](const Ranks& ranks, std::size_t most) {
+    const Ranks shown(ranks.begin(),
+                      ranks.begin() + static_cast<std::ptrdiff_t>(std::min(most, ranks.size())));
+    for (std::string& line : evidence_lines(group, shown, candidate.number))
+      finding.evidence.push_back(std::move(line));
+  };
   if (candidate.p2p != nullptr) {
     finding.evidence.push_back(evidence_line(candidate.p2p->seen));
+  } else if (finding.kind == DiagnosisKind::rank_ahead) {
+    add(candidate.waiting, 8);
+    add(named, 2);
   } else {
-    for (std::string& line : evidence_lines(group, named, candidate.number))
-      finding.evidence.push_back(std::move(line));
-    for (std::string& line : evidence_lines(
-             group, {candidate.waiting.begin(), candidate.waiting.begin() + 1}, candidate.number))
-      finding.evidence.push_back(std::move(line));
+    add(named, 8);
+    add(candidate.waiting, 1);
   }
+  Ranks idle;
   for (const std::int64_t rank : named) {
-    if (job_.is_idle(rank)) {
-      finding.evidence.push_back("rank " + std::to_string(rank) +
-                                 " has nothing pending in any group: its program did not get here");
-    } else if (is_stalled(rank)) {
-      finding.evidence.push_back(evidence_line(job_.pending.at(rank).front().seen) +
-                                 "; others have completed it: the GPU of rank " +
-                                 std::to_string(rank) + " stands still");
-    }
+    const auto witness = job_.witnesses.find(rank);
+    if (job_.is_idle(rank) && witness != job_.witnesses.end() && witness->second->lists_pending)
+      idle.push_back(rank);
+  }
+  if (!idle.empty())
+    finding.evidence.push_back(rank_words(idle) + (idle.size() == 1 ? " has" : " have") +
+                               " nothing pending in any group: the program did not get here");
+  for (const std::int64_t rank : named) {
+    if (!is_stalled(rank)) continue;
+    finding.evidence.push_back(evidence_line(job_.pending.at(rank).front().seen) +
+                               "; others have completed it: the GPU of rank " +
+                               std::to_string(rank) + " stands still");
   }
 }
 
@@ -279,6 +290,8 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
   }
   const std::string since = since_words(candidate.since);
   bool inferred = candidate.p2p != nullptr || candidate.called;
+  for (const std::int64_t rank : ahead ? candidate.not_called : roots)
+    inferred |= candidate.p2p == nullptr && group.ranks.at(rank).inferred;
   if (ahead) {
     for (const std::int64_t rank : candidate.waiting)
       finding.differing.push_back(
@@ -301,8 +314,6 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
         roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(rank); }));
     finding.consequences = merged(job_.held_by(roots), {});
     add_evidence(finding, candidate, roots);
-    for (const std::int64_t rank : roots)
-      inferred |= candidate.p2p == nullptr && group.ranks.at(rank).inferred;
   }
   finding.message += unseen_words(candidate);
   finding.held = candidate.waiting;

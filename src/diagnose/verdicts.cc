@@ -5,6 +5,7 @@
 namespace commlens {
 
 // One line a verdict.
+extern const Verdict kFingerprints;
 extern const Verdict kMismatches;
 extern const Verdict kMissingRanks;
 extern const Verdict kStates;
@@ -12,7 +13,8 @@ extern const Verdict kTimeouts;
 
 namespace {
 
-constexpr std::array kVerdicts = {&kMismatches, &kMissingRanks, &kStates, &kTimeouts};
+constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kStates,
+                                  &kTimeouts};
 
 }  // namespace
 

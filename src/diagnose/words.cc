@@ -64,8 +64,10 @@ std::string evidence_line(const RankInGroup& rank, std::int64_t number) {
   if (rank.counter != nullptr) {
     return printable(place(*rank.witness, rank.counter->where) + ": rank " +
                      std::to_string(rank.counter->rank) + " last enqueued " +
-                     std::to_string(rank.counter->enqueued) + ", last completed " +
-                     std::to_string(rank.counter->completed));
+                     std::to_string(rank.counter->enqueued) +
+                     (rank.counter->completed == WitnessProgress::kNotSaid
+                          ? std::string()
+                          : ", last completed " + std::to_string(rank.counter->completed)));
   }
   const std::string last = rank.calls.empty()
                                ? "has no call of this group"

@@ -7,11 +7,13 @@ namespace commlens {
 
 // One line an importer.
 extern const WitnessFormat kFlightRecorder;
+extern const WitnessFormat kNcclRas;
+extern const WitnessFormat kTorchFingerprint;
 
 namespace {
 
 // Asked from the first to the last; the first that knows a text reads it.
-constexpr std::array kFormats = {&kFlightRecorder};
+constexpr std::array kFormats = {&kFlightRecorder, &kNcclRas, &kTorchFingerprint};
 
 template <class Test>
 const WitnessFormat* first_format(Test test) {

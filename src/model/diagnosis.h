@@ -66,11 +66,11 @@ struct DiagnosisFinding {
 };
 
 struct Diagnosis {
-  std::vector<DiagnosisFinding> findings;  // root causes first
-  std::vector<InputReport> inputs;         // those that were used or should have been
+  std::vector<DiagnosisFinding> findings;   // root causes first
+  std::vector<InputReport> inputs;          // those that were used or should have been
   std::vector<std::string> open_questions;  // what the inputs leave open, and what would settle it
-  Notes notes;                             // about the inputs as a whole
-  std::vector<std::string> troubles;       // one sentence for each input that could not be used
+  Notes notes;                              // about the inputs as a whole
+  std::vector<std::string> troubles;        // one sentence for each input that could not be used
   bool any_input_unusable = false;
 };
 

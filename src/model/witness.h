@@ -70,6 +70,12 @@ struct WitnessProgress {
   std::int64_t where = -1;
 };
 
+// Two calls that the program itself found to contradict each other; of which group is not said.
+struct CallPair {
+  WitnessCall first;
+  WitnessCall second;
+};
+
 struct Witness {
   Witness();
   Witness(Witness&&) noexcept;
@@ -96,6 +102,7 @@ struct Witness {
   std::vector<WitnessGroup> groups;
   std::vector<WitnessCall> calls;  // in the order of the file
   std::vector<WitnessProgress> progress;
+  std::vector<CallPair> contradictions;
   std::unique_ptr<LogFacts> log;  // of logs only
 
   std::string_view text(StringId id) const { return strings.get(id); }
