@@ -17,10 +17,11 @@ MAY = {
     "ingest": "base model wire",
     "match": "base model",
     "replay": "base model",
+    "advice": "base model replay",
     "analysis": "base model",
     "report": "base model",
     "simulate": "base model",
-    "study": "base model ingest match replay analysis report",
+    "study": "base model ingest match replay advice analysis report",
     "cli": "base model study simulate commlens",
     "python": "base model study",
     "mpi": "base model study",
@@ -32,10 +33,11 @@ MAY = {
 SHARED = {
     "ingest": "format chrome json key window",
     "analysis": "analysis",
+    "advice": "advice candidate words",
     "report": "writer",
 }
 # The files whose work it is to know all of them.
-LISTS = {"ingest/formats", "ingest/load", "analysis/analyses", "report/writers"}
+LISTS = {"ingest/formats", "ingest/load", "analysis/analyses", "advice/finders", "report/writers"}
 
 # (header, where it may be included, why not elsewhere); places are full matches of "folder/file.ext".
 LIBRARIES = [

@@ -125,7 +125,8 @@ enum class Severity : std::uint8_t {
     "see whether hosts are named rightly (--hosts) and whether a clock was stepped")               \
   X(clocks_unrelated, info, "nothing relates the clocks of any two ranks",                         \
     "name the hosts with --hosts, or record operations that the ranks have in common")             \
-  X(part_not_computed, info, "a part of the report is not computed", "")
+  X(no_critical_path, info, "there is no critical path, and so no advice",                         \
+    "the example says what is missing")
 
 enum class Note : std::uint8_t {
 #define COMMLENS_NOTE_ENUM(code, severity, message, advice) code,
