@@ -176,7 +176,9 @@ Timeline read_timeline(const std::string& text) {
   std::map<std::pair<std::string, std::string>, std::string> threads;
   for (const Json& event : timeline.json.at("traceEvents").items) {
     const std::string pid = event.at("pid").text;
-    const std::string kind = event.at("ph").text == "X" ? "slice" : event.at("name").text;
+    const std::string phase = event.at("ph").text;
+    if (phase == "s" || phase == "f") continue;  // an arrow's end
+    const std::string kind = phase == "X" ? "slice" : event.at("name").text;
     if (kind == "process_name") {
       timeline.processes.push_back(processes[pid] = event.at("args").at("name").text);
     } else if (kind == "thread_name") {
@@ -423,6 +425,46 @@ TEST(ChromeTimeline, Clocks) {
   timeline = read_timeline(write(job, {.clock_offsets = {0, -1500}}));
   EXPECT_EQ(timeline.slices.at(0).time.start, 500);
   EXPECT_EQ(timeline.slices.at(1).time.start, 0);
+}
+
+// Rank 0 computes until 1000, then the path is on rank 1, then on rank 0 again.
+TEST(ChromeTimeline, TheCriticalPathHasTracksAndArrows) {
+  std::vector<RankTimeline> ranks;
+  ranks.push_back(make_rank(0, {{"gemm", {0, 1000}}, {"relu", {2500, 4000}}}));
+  ranks.push_back(make_rank(1, {{kAllReduce, {500, 2500}}}));
+  Job job = make_job(std::move(ranks));
+  for (RankTimeline& rank : job.ranks) {
+    for (std::uint32_t i = 0; i < rank.recording.gpu.size(); ++i)
+      rank.work.name.push_back(rank.recording.gpu.name[i]);
+  }
+  job.ranks[1].work.comm = {{.node = 0, .device = 0, .op = 0}};
+  job.path.known = true;
+  job.path.window = {0, 4000};
+  job.path.segments = {{.time = {0, 1000}, .rank = 0, .node = 0, .kind = PathClass::compute},
+                       {.time = {1000, 2500}, .rank = 1, .node = 0, .kind = PathClass::transfer},
+                       {.time = {2500, 4000}, .rank = 0, .node = 1, .kind = PathClass::compute}};
+  const Timeline timeline = read_timeline(write(job));
+  const std::vector<Slice> path = timeline.on("critical path");
+  ASSERT_EQ(path.size(), 3U);
+  EXPECT_EQ(path[0].process, "rank 0 (GPU 0)");
+  EXPECT_EQ(path[0].time, (Interval{0, 1000}));
+  EXPECT_EQ(path[0].arg("what"), "gemm");
+  EXPECT_EQ(path[1].arg("what"), "relu");
+  EXPECT_EQ(path[2].process, "rank 1 (GPU 0)");
+  EXPECT_EQ(path[2].name, "transfer");
+  EXPECT_EQ(path[2].category, "critical path,transfer");
+  EXPECT_EQ(path[2].arg("what"), "all_reduce");
+  EXPECT_EQ(path[2].time, (Interval{1000, 2500}));
+
+  // Each arrow begins inside the slice that it leaves and ends at the one that it goes to.
+  std::vector<std::string> ends;
+  for (const Json& event : timeline.json.at("traceEvents").items) {
+    const std::string phase = event.at("ph").text;
+    if (phase == "s" || phase == "f")
+      ends.push_back(phase + event.at("id").text + "@" + event.at("ts").text);
+  }
+  EXPECT_EQ(ends, (std::vector<std::string>{"s1@0.999", "f1@1.000", "s2@2.499", "f2@2.500"}));
+  EXPECT_TRUE(read_timeline(write(job, {.clip_to_window = true})).on("critical path").empty());
 }
 
 TEST(ChromeTimeline, RunsDevicesAndEmptyRanks) {

@@ -17,11 +17,12 @@ MAY = {
     "ingest": "base model wire",
     "match": "base model",
     "replay": "base model",
+    "advice": "base model replay",
     "analysis": "base model",
     "diagnose": "base model",
     "report": "base model",
     "simulate": "base model",
-    "study": "base model ingest match replay analysis diagnose report",
+    "study": "base model ingest match replay advice analysis diagnose report",
     "cli": "base model study simulate commlens",
     "python": "base model study",
     "mpi": "base model study",
@@ -34,11 +35,12 @@ SHARED = {
     "ingest": "format chrome json key pickle tree window witness",
     "analysis": "analysis",
     "diagnose": "verdict joint words",
+    "advice": "advice candidate words",
     "report": "writer",
 }
 # The files whose work it is to know all of them.
 LISTS = {"ingest/formats", "ingest/load", "ingest/load_witness", "ingest/witness_formats", "analysis/analyses",
-         "diagnose/verdicts", "report/writers"}
+         "advice/finders", "diagnose/verdicts", "report/writers"}
 
 # (header, where it may be included, why not elsewhere); places are full matches of "folder/file.ext".
 LIBRARIES = [

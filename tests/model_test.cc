@@ -115,7 +115,7 @@ TEST(Notes, EveryRowSaysWhatAndWhatToDo) {
   }
   EXPECT_EQ(codes.size(), Notes::kCount);
   EXPECT_EQ(note_info(Note::truncated).code, "truncated");
-  EXPECT_EQ(note_info(Note::part_not_computed).code, "part_not_computed");
+  EXPECT_EQ(note_info(Note::no_critical_path).code, "no_critical_path");
 }
 
 TEST(Notes, CountsAndKeepsTheFirstExample) {

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "ingest/load.h"
-#include "model/builder.h"
+#include "made_recording.h"
 #include "replay/critical_path.h"
 #include "replay/what_if.h"
 #include "simulate/path_truth.h"
@@ -18,101 +18,6 @@
 
 namespace commlens {
 namespace {
-
-constexpr Ns kOrigin = 1'000'000'000;  // a time of 0 is a lost one to readers
-
-// One rank's recording, written down call by call.
-class Made {
- public:
-  explicit Made(std::int64_t rank = 0, std::int64_t world = 1) : builder_("made.json", "kineto") {
-    builder_.about().rank = rank;
-    builder_.about().world_size = world;
-    builder_.about().host = "a";
-    builder_.about().clock = ClockBase::epoch;
-    builder_.about().process = 100 + rank;
-  }
-
-  // A kernel and, where `launch` is not negative, the call that started it.
-  Made& kernel(std::int64_t stream, Ns start, Ns end, Ns launch = -1,
-               std::string_view name = "gemm") {
-    const std::uint64_t id = next_++;
-    if (launch >= 0) call(id, launch);
-    return activity(stream, start, end, id, name, {});
-  }
-  // Of one CUDA graph: kernels that share a launch.
-  Made& graph(Ns launch, const std::vector<std::pair<std::int64_t, Interval>>& kernels) {
-    const std::uint64_t id = next_++;
-    call(id, launch);
-    for (const auto& [stream, time] : kernels)
-      activity(stream, time.start, time.end, id, "node", {});
-    return *this;
-  }
-  Made& all_reduce(std::int64_t stream, Ns start, Ns end, std::string_view group,
-                   std::string_view ranks, std::int64_t size, std::int64_t seq, Ns launch = -1) {
-    const std::uint64_t id = next_++;
-    if (launch >= 0) call(id, launch);
-    const MetaId meta = builder_.add_meta({.collective = builder_.intern("allreduce"),
-                                           .dtype = builder_.intern("Float"),
-                                           .in_elements = 1024,
-                                           .out_elements = 1024,
-                                           .group_size = size,
-                                           .group_name = builder_.intern(group),
-                                           .group_description = builder_.intern(group),
-                                           .group_ranks = builder_.intern(ranks)});
-    activity(stream, start, end, id, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", meta, {.seq = seq});
-    return *this;
-  }
-  // The stream `waits` waits for what `source` was given so far.
-  Made& wait(std::int64_t waits, std::int64_t source, Ns at) {
-    const std::uint64_t record = next_++;
-    const std::uint64_t id = next_++;
-    builder_.add_sync_record({.start = kOrigin + at,
-                              .correlation = id,
-                              .record_correlation = record,
-                              .stream = stream(waits),
-                              .source = stream(source),
-                              .kind = SyncKind::stream_wait});
-    return *this;
-  }
-  // The host waits for everything.
-  Made& synchronise(Ns start, Ns end, std::int64_t thread = 1) {
-    builder_.add_sync_call({.start = kOrigin + start,
-                            .end = kOrigin + end,
-                            .correlation = next_++,
-                            .thread = builder_.thread(100, thread),
-                            .kind = SyncKind::device_sync});
-    return *this;
-  }
-  Made& thread(std::int64_t number) {
-    thread_ = number;
-    return *this;
-  }
-
-  Recording done() { return builder_.finish(); }
-
- private:
-  static Stream stream(std::int64_t number) {
-    return {.device = 0, .context = 1, .stream = number};
-  }
-  void call(std::uint64_t id, Ns at) {
-    builder_.add_launch(id, kOrigin + at, builder_.thread(100, thread_));
-  }
-  Made& activity(std::int64_t on, Ns start, Ns end, std::uint64_t id, std::string_view name,
-                 MetaId meta, const CallKey& key = {}) {
-    builder_.add_activity({.start = kOrigin + start,
-                           .end = kOrigin + end,
-                           .name = name,
-                           .stream = stream(on),
-                           .correlation = id,
-                           .meta = meta,
-                           .call = key});
-    return *this;
-  }
-
-  TraceBuilder builder_;
-  std::uint64_t next_ = 1;
-  std::int64_t thread_ = 1;
-};
 
 Job job_of(Made& made) {
   std::vector<Recording> recordings;
@@ -176,6 +81,24 @@ TEST(Replay, AHiddenDependencyTakesOver) {
   const Outcome outcome = replay(graph, slower(0.05));
   EXPECT_EQ(outcome.end[0] - kOrigin, 5'000);
   EXPECT_EQ(outcome.start[1] - kOrigin, 10'000);
+}
+
+// The host sleeps for 1 ms before it launches the first kernel of a second stream. Had it not
+// slept, that kernel would have begun with what was launched before it, not stayed where it was.
+TEST(Replay, TheFirstOfAStreamMovesWithWhatWasLaunchedBeforeIt) {
+  Made made;
+  made.kernel(7, 1'000, 21'000, 0).kernel(7, 22'000, 30'000, 10'000);
+  made.kernel(20, 1'025'000, 1'030'000, 1'020'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  expect_identity(graph);
+  Assumption in_time;
+  in_time.host_in_time = {true};
+  const Outcome outcome = replay(graph, in_time);
+  EXPECT_EQ(outcome.start[1] - kOrigin, 22'000);
+  // The latency of a launch that bound is taken off with the launch.
+  EXPECT_LE(outcome.start[2] - kOrigin, 26'000);
+  EXPECT_GE(outcome.start[2] - kOrigin, 22'000);
 }
 
 // methods.md, worked case 7: the path goes through rank 1's long compute, then both transfers.

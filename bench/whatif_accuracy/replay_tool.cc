@@ -4,6 +4,7 @@
 #include "answer.h"
 #include "base/error.h"
 #include "match/dependencies.h"
+#include "match/group_roles.h"
 #include "match/transfer_fits.h"
 #include "replay/common_time.h"
 #include "replay/critical_path.h"
@@ -20,6 +21,7 @@ using simulate::ChangeKind;
 Job prepare(std::vector<Recording> recordings) {
   Job job = accuracy::analyse(std::move(recordings)).job;
   for (RankTimeline& rank : job.ranks) find_dependencies(rank);
+  assign_group_roles(job);
   job.transfer_fits = find_transfer_fits(job);
   place_on_common_time(job);
   return job;

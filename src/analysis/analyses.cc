@@ -16,18 +16,16 @@ extern const Analysis kCollectives;
 extern const Analysis kClocks;
 extern const Analysis kWaits;
 extern const Analysis kCriticalPath;
+extern const Analysis kFindings;
 
 namespace {
 
 constexpr const Analysis* kAnalyses[] = {
-    &kStragglers, &kExplain, &kLedger,         &kCriticalPath, &kBreakdown, &kOperations, &kGroups,
-    &kSizes,      &kSlices,  &kEvidenceCounts, &kCollectives,  &kClocks,    &kWaits};
-
-constexpr std::string_view kAbsentParts[] = {"findings"};
+    &kStragglers, &kExplain, &kLedger, &kFindings,       &kCriticalPath, &kBreakdown, &kOperations,
+    &kGroups,     &kSizes,   &kSlices, &kEvidenceCounts, &kCollectives,  &kClocks,    &kWaits};
 
 }  // namespace
 
 std::span<const Analysis* const> analyses() { return kAnalyses; }
-std::span<const std::string_view> parts_without_analysis() { return kAbsentParts; }
 
 }  // namespace commlens

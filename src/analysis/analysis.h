@@ -29,9 +29,6 @@ struct Analysis {
 // All analyses, in the order of the report.
 std::span<const Analysis* const> analyses();
 
-// Parts of the JSON that later analyses will fill: null today, with a warning.
-std::span<const std::string_view> parts_without_analysis();
-
 // What communication can be summed by, besides the tables that are always there.
 std::span<const std::string_view> slice_keys();
 

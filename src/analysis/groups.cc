@@ -26,9 +26,10 @@ std::vector<Cell> row_of(const std::string& id, GroupSums& sums) {
     if (!group->ranks.empty())
       cells[2] = std::vector<std::int64_t>(group->ranks.begin(), group->ranks.end());
     if (group->size > 0) cells[3] = group->size;
+    const std::string_view role = group_role_name(group->role);
+    if (!role.empty()) cells[4] = std::string(role);
   }
-  sums.all.append_cells(
-      cells);  // after cells[4], the role: what a group is for is not inferred yet
+  sums.all.append_cells(cells);
   cells.emplace_back(std::vector<Table>{ops_table(sums.by_op, {})});
   return cells;
 }
@@ -68,7 +69,7 @@ Result run(const Job& job, const AnalysisOptions&) {
                    {"description", Unit::none, ""},
                    {"ranks", Unit::none, ""},
                    {"size", Unit::none, "size"},
-                   {"role", Unit::none, ""}};
+                   {"role", Unit::none, "role"}};
   CommStats::append_columns(table.columns);
   table.columns.push_back({"ops", Unit::none, ""});
   for (const auto& [id, sums] : sorted) table.rows.push_back(row_of(id, *sums));

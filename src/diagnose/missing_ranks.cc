@@ -297,7 +297,8 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
       finding.differing.push_back(
           {rank, "seq", std::to_string(candidate.number), std::to_string(candidate.number - 1)});
     finding.message = rank_words(candidate.waiting) + " called " + what + since + ", " +
-                      rank_words(candidate.not_called) + " did not and wait for nothing: " +
+                      rank_words(candidate.not_called) + " did not" +
+                      (inferred ? "" : " and wait for nothing") + ": " +
                       (candidate.waiting.size() == 1 ? "it is ahead" : "they are ahead");
     finding.advice =
         "look for a call that only these ranks make: a longer loop, one more batch, a "

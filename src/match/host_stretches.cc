@@ -137,7 +137,7 @@ void StretchFinder::enter(const Call& call) {
 void StretchFinder::block(Thread& thread, const SyncCall& call) {
   if (call.end <= call.start || call.start < thread.busy_until) return;  // inside another
   thread.busy_until = call.end;
-  open(thread, {.start = call.end, .call = call.start});
+  open(thread, {.start = call.end, .call = call.start, .kind = call.kind});
   add_sources(call);
 }
 

@@ -328,6 +328,8 @@ void StragglerFinder::suspect_links() {
     Straggler straggler = row(*verdict, Cause::link, link.ranks.size());
     if (link.ranks.size() == 2) {
       straggler.link = link.ranks;
+      straggler.groups = link.groups;
+      straggler.pace = link.pace;
       straggler.evidence = describe_link(straggler, link.pace, table_.steps().size());
       add(std::move(straggler));
     } else {
@@ -339,6 +341,8 @@ void StragglerFinder::suspect_links() {
   if (!verdict) return;
   Straggler straggler = row(*verdict, Cause::link, 1);
   straggler.rank = adapter;
+  straggler.groups.assign(of_adapter.begin(), of_adapter.end());
+  straggler.pace = pace;
   straggler.evidence = describe_link(straggler, pace, table_.steps().size());
   add(std::move(straggler));
 }

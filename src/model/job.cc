@@ -26,6 +26,14 @@ std::string group_label(const GroupIdentity& group, std::int64_t rank) {
          "[members unknown, rank " + std::to_string(rank) + "]";
 }
 
+std::int64_t step_count(const Job& job) {
+  std::size_t most = 1;
+  for (const RankTimeline& rank : job.ranks) {
+    for (const DeviceTimeline& device : rank.devices) most = std::max(most, device.steps.size());
+  }
+  return static_cast<std::int64_t>(most);
+}
+
 bool has_timelines(const Job& job) {
   return std::any_of(job.ranks.begin(), job.ranks.end(),
                      [](const RankTimeline& rank) { return !rank.devices.empty(); });

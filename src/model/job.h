@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "model/clocks.h"
+#include "model/finding.h"
+#include "model/group_role.h"
 #include "model/interval_set.h"
 #include "model/ledger.h"
 #include "model/matching.h"
@@ -44,6 +46,7 @@ struct GroupIdentity {
   std::string description;  // empty or "undefined" where the framework has none
   std::int64_t size = 0;    // 0 is unknown
   std::vector<int> ranks;   // sorted global ranks; empty where unknown
+  GroupRole role = GroupRole::unknown;
   friend auto operator<=>(const GroupIdentity&, const GroupIdentity&) = default;
 };
 
@@ -195,6 +198,7 @@ struct Job {
   TransferFits transfer_fits;
   Ledger ledger;
   CriticalPath path;
+  Findings findings;
   std::vector<Trail> trails;  // of the rank that --explain names
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others
@@ -202,6 +206,8 @@ struct Job {
   Notes notes;
 };
 
+// Training steps of the recordings, of the rank with the most; 1 where none are recorded.
+std::int64_t step_count(const Job& job);
 // Whether there is anything at all that could communicate: GPU activities, or a host backend's
 // ranges.
 bool has_timelines(const Job& job);

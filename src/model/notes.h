@@ -135,7 +135,8 @@ enum class Severity : std::uint8_t {
     "keep the names that the dumps were written under")                                            \
   X(rank_unknown, warning, "nothing says which rank wrote the file, and it was left out",          \
     "name the file so that it ends in the rank's number: _dump_13")                                \
-  X(part_not_computed, info, "a part of the report is not computed", "")
+  X(no_critical_path, info, "there is no critical path, and so no advice",                         \
+    "the example says what is missing")
 
 enum class Note : std::uint8_t {
 #define COMMLENS_NOTE_ENUM(code, severity, message, advice) code,

@@ -37,9 +37,7 @@ struct Report {
   std::vector<InputReport> inputs;
   JobReport job;
   std::vector<Result> results;
-  std::vector<std::string_view>
-      absent_parts;  // names of the JSON's parts that are not computed: null
-  Notes notes;       // about the job as a whole
+  Notes notes;  // about the job as a whole
 };
 
 // One note over all inputs and the job.

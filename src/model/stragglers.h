@@ -33,6 +33,10 @@ struct Straggler {
   Confidence confidence = Confidence::undecidable;
   std::string evidence;  // one sentence with the figures
   Ns per_step = 0;       // what it cost a rank in a step, on average
+  // Of Cause::link: the groups that use it (rows of Matching::groups), and how many times as long
+  // as other links' transfers theirs take.
+  std::vector<std::int32_t> groups = {};
+  double pace = 1;
 };
 
 struct Stragglers {

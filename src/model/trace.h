@@ -17,6 +17,7 @@
 #include "model/calls.h"
 #include "model/interval_set.h"
 #include "model/notes.h"
+#include "model/sync_kind.h"
 
 namespace commlens {
 
@@ -74,15 +75,6 @@ struct Launches {
   Blocks<ThreadId> thread;
   Blocks<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
   std::size_t size() const { return start.size(); }
-};
-
-// What orders the host behind the GPU, or one stream behind another.
-enum class SyncKind : std::uint8_t {
-  stream_sync,    // the host waits for all earlier work of a stream
-  device_sync,    // ... of all streams
-  event_sync,     // ... for an event: for earlier work of the stream that it was recorded on
-  blocking_copy,  // ... for the copy that the same call starts
-  stream_wait,    // a stream waits for an event; the host goes on
 };
 
 // A call on the host that returns only when the GPU has done something.

@@ -11,6 +11,7 @@
 
 #include "base/blocks.h"
 #include "base/id.h"
+#include "model/sync_kind.h"
 
 namespace commlens {
 
@@ -44,6 +45,9 @@ struct HostStretch {
   std::uint32_t before = kNoNode;  // stretch of the same thread that made the call
   std::uint32_t other = kNoNode;   // stretch of another thread that handed work over
   Ns other_at = 0;                 // its instant of that
+  SyncKind kind = SyncKind::device_sync;  // of the blocking call; means nothing where there is none
+
+  bool behind_call() const { return call < start; }
 };
 
 struct HostEdge {

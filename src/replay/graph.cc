@@ -15,6 +15,7 @@ std::uint32_t row_below(const std::vector<ItemId>& bases, ItemId item) {
 
 Graph::Graph(const Job& job) : job_(job) {
   number();
+  find_launched_before();
   find_members();
   sort_items();
 }
@@ -33,6 +34,32 @@ void Graph::number() {
     has_edges_.emplace_back(rank.work.size());
     for (const WorkEdge& edge : rank.work.edges) has_edges_.back()[edge.node] = true;
   }
+}
+
+void Graph::find_launched_before() {
+  for (std::uint32_t rank = 0; rank < job_.ranks.size(); ++rank) {
+    const Work& work = this->work(rank);
+    for (const std::uint32_t node : work.stream_begins) {
+      if (node >= work.size() || has_edges_[rank][node] || work.launch[node] == kNoLaunch) continue;
+      std::uint32_t before = kNoNode;
+      for (std::uint32_t other = 0; other < work.size(); ++other) {
+        const Ns launch = work.launch[other];
+        if (launch != kNoLaunch && launch < work.launch[node] &&
+            (before == kNoNode || launch > work.launch[before]))
+          before = other;
+      }
+      if (before != kNoNode)
+        launched_before_.emplace_back(this->node(rank, node), this->node(rank, before));
+    }
+  }
+}
+
+std::optional<ItemId> Graph::launched_before(ItemId node) const {
+  const auto found =
+      std::lower_bound(launched_before_.begin(), launched_before_.end(), node,
+                       [](const auto& pair, ItemId wanted) { return pair.first < wanted; });
+  if (found == launched_before_.end() || found->first != node) return std::nullopt;
+  return found->second;
 }
 
 void Graph::find_members() {
@@ -130,7 +157,10 @@ void Graph::sort_items() {
     need_end(dependency.item);
   };
   const auto open_item = [&](ItemId item) {
-    if (item < first_stretch) return start_dependencies(item, need_dependency);
+    if (item < first_stretch) {
+      if (const auto before = launched_before(item)) need(*before);
+      return start_dependencies(item, need_dependency);
+    }
     if (item < first_op) return stretch_dependencies(item - first_stretch, need_dependency);
     for (const ItemId member : members(item - first_op)) {
       if (member != kNoNode) need(member);

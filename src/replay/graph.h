@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/job.h"
@@ -91,20 +93,25 @@ class Graph {
   // ... of a stretch's begin.
   template <class Visit>
   void stretch_dependencies(ItemId stretch, Visit visit) const;
+  // Of a node that depends on nothing but its launch: what its rank launched before it. Should
+  // launches hold nothing up, it still begins no earlier than that. Nothing for other nodes.
+  std::optional<ItemId> launched_before(ItemId node) const;
 
  private:
   bool sender_is_held(std::size_t op) const;
   void number();
+  void find_launched_before();
   void find_members();
   void sort_items();
 
   const Job& job_;
-  std::vector<ItemId> node_base_;                     // by rank; then the sum
-  std::vector<ItemId> stretch_base_;                  // the same
-  std::vector<ItemId> part_nodes_;                    // by row of Matching::parts
-  std::vector<std::vector<Membership>> memberships_;  // by rank, then parallel to Work::comm
-  std::vector<bool> zero_split_;                      // by operation: of any member
-  std::vector<std::vector<bool>> has_edges_;          // by rank, by node
+  std::vector<ItemId> node_base_;                           // by rank; then the sum
+  std::vector<ItemId> stretch_base_;                        // the same
+  std::vector<ItemId> part_nodes_;                          // by row of Matching::parts
+  std::vector<std::vector<Membership>> memberships_;        // by rank, then parallel to Work::comm
+  std::vector<bool> zero_split_;                            // by operation: of any member
+  std::vector<std::vector<bool>> has_edges_;                // by rank, by node
+  std::vector<std::pair<ItemId, ItemId>> launched_before_;  // by node
   std::vector<ItemId> order_;
   std::int64_t contradictions_ = 0;
 };

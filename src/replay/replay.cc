@@ -15,7 +15,9 @@
 // nothing shows cannot take over.
 #include "replay/replay.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace commlens {
@@ -97,6 +99,29 @@ class Replayer {
     return !by_rank.empty() && by_rank[rank];
   }
 
+  static bool contains(const std::vector<ItemId>& nodes, ItemId node) {
+    return std::binary_search(nodes.begin(), nodes.end(), node);
+  }
+
+  // The activity before on the stream that it would be on: of two streams made of one, each holds
+  // what was not taken to the other.
+  void follow_stream(Latest& latest, ItemId node, Dependency dependency) const {
+    const std::uint32_t rank = graph_.rank_of_node(node);
+    const std::vector<std::uint32_t>& begins = graph_.work(rank).stream_begins;
+    const std::uint32_t local = graph_.local(rank, node);
+    const std::uint32_t first = *std::prev(std::upper_bound(begins.begin(), begins.end(), local));
+    add(latest, dependency, true);
+    const bool moved = contains(assumption_.on_own_stream, node);
+    for (std::uint32_t before = local; before-- > first;) {
+      dependency.item = graph_.node(rank, before);
+      if (contains(assumption_.on_own_stream, dependency.item) != moved) continue;
+      Latest usual;
+      add(usual, dependency);
+      latest.now = std::max(latest.now, usual.now);
+      return;
+    }
+  }
+
   double kernel_factor(std::uint32_t rank, ItemId node) const {
     double factor = assumption_.compute.empty() ? 1 : assumption_.compute[rank];
     auto own =
@@ -111,11 +136,16 @@ class Replayer {
     const std::uint32_t local = graph_.local(rank, node);
     const Work& work = graph_.work(rank);
     Latest latest;
+    const bool in_time =
+        says(assumption_.host_in_time, rank) || contains(assumption_.launched_in_time, node);
     graph_.start_dependencies(node, [&](const Dependency& dependency) {
-      const bool dropped =
-          dependency.reason == Reason::launch && says(assumption_.host_in_time, rank);
-      add(latest, dependency, dropped);
+      if (dependency.reason == Reason::stream && !assumption_.on_own_stream.empty())
+        return follow_stream(latest, node, dependency);
+      add(latest, dependency, dependency.reason == Reason::launch && in_time);
     });
+    if (in_time && latest.now == std::numeric_limits<Ns>::min()) {
+      if (const auto before = graph_.launched_before(node)) latest.now = outcome_.start[*before];
+    }
     outcome_.start[node] = latest.moved(work.start[local]);
     const Ns length = work.end[local] - work.start[local];
     Ns now = length;

@@ -19,6 +19,8 @@ struct Assumption {
   std::vector<bool> host_in_time;     // by rank: its launches hold nothing up
   std::vector<bool> host_runs_ahead;  // by rank: its host waits for the GPU nowhere
   std::vector<std::pair<ItemId, double>> kernels;  // by node: as `compute`, of single kernels
+  std::vector<ItemId> launched_in_time;            // nodes, sorted: their launches hold nothing up
+  std::vector<ItemId> on_own_stream;  // nodes, sorted: on another stream than they were, in order
 };
 
 // When everything would have begun and ended, in common time.

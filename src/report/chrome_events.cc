@@ -106,4 +106,25 @@ void TraceEvents::slice(const SliceEvent& event) {
   finish_line();
 }
 
+void TraceEvents::arrow(std::int64_t id, const ArrowEnd& from, const ArrowEnd& to) {
+  arrow_end(id, "\"s\"", from);
+  arrow_end(id, "\"f\",\"bp\":\"e\"", to);
+}
+
+void TraceEvents::arrow_end(std::int64_t id, std::string_view phase, const ArrowEnd& end) {
+  begin_line();
+  line_ += "{\"ph\":";
+  line_ += phase;
+  line_ += ",\"pid\":";
+  append_integer(line_, end.process);
+  line_ += ",\"tid\":";
+  append_integer(line_, end.thread);
+  line_ += ",\"ts\":";
+  append_microseconds(line_, end.time);
+  line_ += ",\"id\":";
+  append_integer(line_, id);
+  line_ += ",\"name\":\"critical path\",\"cat\":\"critical path\"}";
+  finish_line();
+}
+
 }  // namespace commlens

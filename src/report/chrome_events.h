@@ -31,6 +31,13 @@ struct SliceEvent {
   std::string_view arguments;  // members of the object, without its braces; empty: none
 };
 
+// A place on a track.
+struct ArrowEnd {
+  std::int64_t process = 0;
+  std::int64_t thread = 0;
+  Ns time = 0;  // inside a slice of that track
+};
+
 class TraceEvents {
  public:
   // Threads are numbered from `first_thread`, which lies beyond all ids of processes: Perfetto
@@ -45,8 +52,11 @@ class TraceEvents {
   void name_process(std::int64_t process, std::string_view name);
   std::int64_t open_thread(std::int64_t process, std::string_view name);  // its id
   void slice(const SliceEvent& event);
+  // `id` differs for each arrow.
+  void arrow(std::int64_t id, const ArrowEnd& from, const ArrowEnd& to);
 
  private:
+  void arrow_end(std::int64_t id, std::string_view phase, const ArrowEnd& end);
   void begin_line();
   void finish_line() { sink_.append(line_); }
 

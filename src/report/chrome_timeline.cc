@@ -8,6 +8,7 @@
 
 #include "report/chrome_events.h"
 #include "report/chrome_names.h"
+#include "report/chrome_path.h"
 #include "report/chrome_placement.h"
 #include "report/chrome_tracks.h"
 
@@ -47,6 +48,7 @@ void write_chrome_timeline(const Job& job, const TimelineOptions& options, Sink&
   TraceEvents events(sink, processes + 1);
   events.begin("\"origin_epoch_ns\":" +
                (places.origin ? "\"" + std::to_string(*places.origin) + "\"" : "null"));
+  PathTracks path(job);
   std::int64_t process = 0;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const RankTimeline& rank = job.ranks[i];
@@ -60,6 +62,8 @@ void write_chrome_timeline(const Job& job, const TimelineOptions& options, Sink&
     RankNames names(rank);
     for (const DeviceTimeline& device : rank.devices) {
       open(&device);
+      if (&device == &rank.devices.front() && !options.clip_to_window)
+        path.write(i, process, place, names, events);
       write_device_tracks({.rank = rank,
                            .device = device,
                            .place = place,
@@ -68,6 +72,7 @@ void write_chrome_timeline(const Job& job, const TimelineOptions& options, Sink&
                           names, events);
     }
   }
+  path.write_arrows(events);
   events.end();
 }
 

@@ -192,19 +192,9 @@ void write(const Report& report, const WriteOptions&, Sink& sink) {
   write_inputs(json, report.inputs);
   write_job(json, report.job);
   write_tables(json, report.results);
-  for (const std::string_view part : report.absent_parts) {
-    json.key(part);
-    json.null();
-  }
   json.key("warnings");
   json.begin_array();
   write_notes(json, report.notes);
-  for (const std::string_view part : report.absent_parts) {
-    const NoteInfo& info = note_info(Note::part_not_computed);
-    write_warning(json, info.code, info.severity, 1,
-                  "\"" + std::string(part) + "\" is null: this version does not compute it", {},
-                  part);
-  }
   json.end_array();
   json.end_object();
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "advice/advice.h"
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -19,6 +20,7 @@
 #include "match/collectives.h"
 #include "match/dependencies.h"
 #include "match/exposure.h"
+#include "match/group_roles.h"
 #include "match/ledger.h"
 #include "match/merge.h"
 #include "match/own_time.h"
@@ -295,7 +297,7 @@ void relate_ranks(Job& job, unsigned threads) {
 
 // What the job's time consists of: the graph of what waited for what, and the longest way through
 // it. The answer to `question`, if any is asked.
-std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
+std::optional<Prediction> follow_path(Job& job, const WorkRoom& room, unsigned threads,
                                       const std::optional<Question>& question) {
   if (!room.fits()) {
     for (RankTimeline& rank : job.ranks) rank.work = {};
@@ -314,7 +316,11 @@ std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
   place_on_common_time(job);
   const Graph graph(job);
   job.path = find_critical_path(graph);
-  if (!question || !job.path.known) return std::nullopt;
+  if (!job.path.known) return std::nullopt;
+  if (!question) {
+    measured(Stage::advice, [&] { job.findings = find_advice(graph, threads); });
+    return std::nullopt;
+  }
   Prediction prediction = predict(graph, *question);
   // What makes the path doubtful makes every replay of it so.
   if (!job.path.sure) {
@@ -322,6 +328,21 @@ std::optional<Prediction> follow_path(Job& job, const WorkRoom& room,
     prediction.remarks.push_back(job.path.doubt);
   }
   return prediction;
+}
+
+// By row: what brings a rank's time of day to the reference's clock, as far as that is known. Of a
+// clock that drifts, what does so at its first instant.
+std::vector<Ns> clock_offsets(const Job& job) {
+  if (!job.clocks.known) return {};
+  const auto gap = [&job](std::size_t row) {
+    const auto& devices = job.ranks[row].devices;
+    const Ns own = devices.empty() ? 0 : devices.front().extent.start;
+    return job.clocks.common(row, own) - own - job.ranks[row].recording.clock_base;
+  };
+  std::vector<Ns> offsets;
+  for (std::size_t row = 0; row < job.ranks.size(); ++row)
+    offsets.push_back(gap(row) - gap(job.clocks.reference));
+  return offsets;
 }
 
 // The trails of the rank that --explain names.
@@ -452,13 +473,17 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
+  assign_group_roles(study.job);
   measured(Stage::relate, [&] {
     relate_ranks(study.job, settings.threads);
     study.job.ledger = find_ledger(study.job, rates);
   });
   if (options.follow_path)
-    measured(Stage::path,
-             [&] { study.prediction = follow_path(study.job, room, options.question); });
+    measured(Stage::path, [&] {
+      study.prediction = follow_path(study.job, room, settings.threads, options.question);
+    });
+  if (options.follow_path && !study.job.path.known)
+    study.job.notes.add(Note::no_critical_path, study.job.path.missing);
   explain_chosen_rank(study.job, options.explain);
 
   // Figures to results. Nothing of the job changes from here on.
@@ -467,8 +492,6 @@ Study run_study(const StudyOptions& options) {
       study.report.results.push_back(
           analysis->run(study.job, {.by = options.by, .explain = options.explain}));
   });
-  const auto absent = parts_without_analysis();
-  study.report.absent_parts.assign(absent.begin(), absent.end());
   study.report.job = report_job(study.job);
   study.report.notes.merge(study.job.notes);
   report_rank_notes(study);
@@ -484,7 +507,9 @@ void render_prediction(const Study& study, std::string_view format, Sink& sink) 
 
 void render_timeline(const Study& study, Sink& sink) {
   const PerfScope perf(Stage::output);
-  write_chrome_timeline(study.job, {.clip_to_window = !study.whole_window}, sink);
+  write_chrome_timeline(
+      study.job, {.clip_to_window = !study.whole_window, .clock_offsets = clock_offsets(study.job)},
+      sink);
 }
 
 void render(const Study& study, std::string_view writer, bool color, Sink& sink) {

@@ -1,0 +1,195 @@
+// Problem: communication that compute hides is not free: it takes cores, memory bandwidth and
+// caches from the kernels beside it.
+//
+//   step 4  [gemm 100 us][gemm 240 us]        the second gemm of step 5 is the twin of the second
+//   of step 5  [gemm 101 us][gemm 288 us]        step 4: same work, but beside communication comm 5
+//   [== all-reduce ==]
+//
+// Method: a name stands for kernels of many shapes, and those that run beside communication may
+// well be the larger ones. So twins are the n-th kernels of a name in two steps of one rank, one of
+// them alone and one beside: where communication begins differs a little from step to step. Only
+// names that run equally often in every step count, and only with enough such pairs (kFewest). What
+// the pairs show is taken for all kernels of the name beside communication.
+//
+// When it is wrong: a kernel whose input differs from step to step. Where all steps overlap alike
+// there are no pairs, and nothing is said.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "advice/candidate.h"
+#include "advice/words.h"
+#include "model/interval_set.h"
+
+namespace commlens {
+namespace {
+
+constexpr std::size_t kFewest = 4;  // positions of a name with both kinds
+constexpr double kSlower = 1.03;    // beside against alone
+constexpr double kBeside = 0.5;     // of its time, so that a kernel counts as run beside
+
+struct Kernel {
+  std::uint32_t node = 0;
+  std::size_t step = 0;
+  Ns length = 0;
+  bool alone = false;
+  bool beside = false;
+};
+
+IntervalSet communication_of(const Work& work) {
+  std::vector<Interval> times;
+  for (const CommNode& comm : work.comm)
+    times.push_back({work.start[comm.node], work.end[comm.node]});
+  return IntervalSet(std::move(times));
+}
+
+// Where the steps of a rank begin on the GPU, in common time.
+std::vector<Ns> step_begins(const Job& job, std::uint32_t row) {
+  std::vector<Ns> begins;
+  for (const DeviceTimeline& device : job.ranks[row].devices) {
+    for (const auto& [number, window] : device.steps)
+      begins.push_back(job.clocks.known ? job.clocks.common(row, window.start) : window.start);
+  }
+  std::sort(begins.begin(), begins.end());
+  return begins;
+}
+
+// By name, in the order of time.
+std::map<StringId, std::vector<Kernel>> kernels_by_name(const Job& job, std::uint32_t row) {
+  std::map<StringId, std::vector<Kernel>> kernels;
+  const Work& work = job.ranks[row].work;
+  const IntervalSet communication = communication_of(work);
+  const std::vector<Ns> begins = step_begins(job, row);
+  for (std::uint32_t node = 0; node < work.size(); ++node) {
+    if (work.kind[node] != ActivityClass::compute || !work.name[node].valid()) continue;
+    const Interval time{work.start[node], work.end[node]};
+    const auto step = std::upper_bound(begins.begin(), begins.end(), time.start) - begins.begin();
+    const Ns overlap = communication.overlap(time);
+    kernels[work.name[node]].push_back(
+        {.node = node,
+         .step = static_cast<std::size_t>(step),
+         .length = time.length(),
+         .alone = overlap == 0,
+         .beside = overlap > 0 &&
+                   static_cast<double>(overlap) >= kBeside * static_cast<double>(time.length())});
+  }
+  for (auto& [name, list] : kernels) {
+    std::stable_sort(list.begin(), list.end(), [&work](const Kernel& a, const Kernel& b) {
+      return work.start[a.node] < work.start[b.node];
+    });
+  }
+  return kernels;
+}
+
+// By position in the step; empty where the steps between the first and the last (which may be cut)
+// do not hold equally many.
+std::vector<std::vector<const Kernel*>> positions_of(const std::vector<Kernel>& kernels) {
+  std::map<std::size_t, std::vector<const Kernel*>> steps;
+  for (const Kernel& kernel : kernels) steps[kernel.step].push_back(&kernel);
+  std::vector<std::vector<const Kernel*>> positions;
+  if (steps.size() < 4) return positions;
+  steps.erase(steps.begin());
+  steps.erase(std::prev(steps.end()));
+  positions.resize(steps.begin()->second.size());
+  for (const auto& [step, list] : steps) {
+    if (list.size() != positions.size()) return {};
+    for (std::size_t i = 0; i < list.size(); ++i) positions[i].push_back(list[i]);
+  }
+  return positions;
+}
+
+double mean(const std::vector<Ns>& lengths) {
+  double sum = 0;
+  for (const Ns length : lengths) sum += static_cast<double>(length);
+  return sum / static_cast<double>(lengths.size());
+}
+
+// How long the kernels of a name take alone, as a part of what they take beside communication; 1
+// where that is not known or makes no difference.
+double part_alone(const std::vector<Kernel>& kernels) {
+  std::vector<double> parts;
+  for (const auto& position : positions_of(kernels)) {
+    std::vector<Ns> alone;
+    std::vector<Ns> beside;
+    for (const Kernel* kernel : position) {
+      if (kernel->alone) alone.push_back(kernel->length);
+      if (kernel->beside) beside.push_back(kernel->length);
+    }
+    if (!alone.empty() && !beside.empty() && mean(beside) > 0)
+      parts.push_back(mean(alone) / mean(beside));
+  }
+  if (parts.size() < kFewest) return 1;
+  std::sort(parts.begin(), parts.end());
+  // Three in four must say so.
+  if (parts[parts.size() * 3 / 4] >= 1) return 1;
+  const double middle = parts[parts.size() / 2];
+  return middle * kSlower <= 1 ? middle : 1;
+}
+
+struct Cost {
+  Ns time = 0;  // of all ranks
+  std::int64_t kernels = 0;
+  std::map<std::string_view, Ns> by_name;
+};
+
+void add_rank(const Scene& scene, std::uint32_t row, Candidate& candidate, Cost& cost) {
+  const RankTimeline& rank = scene.job().ranks[row];
+  if (rank.work.comm.empty()) return;
+  for (const auto& [name, kernels] : kernels_by_name(scene.job(), row)) {
+    const double part = part_alone(kernels);
+    if (part == 1) continue;
+    for (const Kernel& kernel : kernels) {
+      if (!kernel.beside) continue;
+      const auto lost = static_cast<Ns>(static_cast<double>(kernel.length) * (1 - part));
+      candidate.change.kernels.emplace_back(scene.graph().node(row, kernel.node), part);
+      cost.time += lost;
+      ++cost.kernels;
+      cost.by_name[rank.recording.strings.get(name)] += lost;
+    }
+  }
+}
+
+std::string_view costliest(const Cost& cost) {
+  const auto most =
+      std::max_element(cost.by_name.begin(), cost.by_name.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most->first.substr(0, 60);
+}
+
+std::vector<Candidate> find(const Scene& scene) {
+  Candidate candidate;
+  Cost cost;
+  std::int64_t ranks = 0;
+  for (std::uint32_t row = 0; row < scene.job().ranks.size(); ++row) {
+    add_rank(scene, row, candidate, cost);
+    ranks += scene.graph().work(row).comm.empty() ? 0 : 1;
+  }
+  if (cost.kernels == 0) return {};
+  std::sort(candidate.change.kernels.begin(), candidate.change.kernels.end());
+  const Ns per_rank = scene.per_step(cost.time / ranks);
+  Finding& finding = candidate.finding;
+  finding.confidence = Confidence::likely;
+  finding.title = "Overlap slows compute down: kernels beside communication take " +
+                  time_words(per_rank) + " a step longer than alone";
+  finding.evidence = count_words(cost.kernels, "kernel") +
+                     " against the same kernels of other steps that ran alone; most by " +
+                     std::string(costliest(cost));
+  finding.advice =
+      "Give communication fewer of the GPU's cores (NCCL_MAX_CTAS, or min_ctas and max_ctas of the "
+      "group's options), let it use copy engines or NVLink SHARP where there are, or move it "
+      "beside "
+      "kernels that need less memory bandwidth.";
+  return {std::move(candidate)};
+}
+
+}  // namespace
+
+extern const Finder kContention;
+constinit const Finder kContention{
+    .id = "contention",
+    .summary = "Kernels that are slower beside communication than their twins alone",
+    .find = find,
+};
+
+}  // namespace commlens
