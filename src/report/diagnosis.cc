@@ -172,7 +172,9 @@ void write_finding_text(std::size_t number, const DiagnosisFinding& finding, Sin
     sink.append(fmt::format("   rank {}: {} is {}, others have {}\n", row.rank, row.field,
                             printable(row.value), printable(row.expected)));
   if (!finding.consequences.empty())
-    sink.append(fmt::format("   held by it: ranks {}\n", format_ranks(finding.consequences)));
+    sink.append(fmt::format("   held by it: rank{} {}\n",
+                            finding.consequences.size() == 1 ? "" : "s",
+                            format_ranks(finding.consequences)));
   if (!finding.advice.empty()) sink.append("   try: " + printable(finding.advice) + "\n");
   for (const std::string& line : finding.evidence) sink.append("   | " + printable(line) + "\n");
 }
