@@ -246,6 +246,21 @@ TEST(Diagnose, SizesThatMayDiffer) {
   EXPECT_EQ(words(job.findings()), "");
 }
 
+// What all send is what all receive: here 30 elements are sent and 29 received.
+TEST(Diagnose, SumsOfAnAllToAll) {
+  for (const int lost : {0, 1}) {
+    DumpJob job = running_job(3);
+    for (const int rank : {0, 1, 2})
+      job.call(rank, {.op = "all_to_all",
+                      .seq = 5,
+                      .in = "[[10]]",
+                      .out = "[[" + std::to_string(9 + rank - (rank == 2 ? lost : 0)) + "]]"});
+    EXPECT_EQ(
+        words(job.findings()),
+        lost == 0 ? "" : "size_mismatch 0 (default_pg) #5 all_to_all missing= odd= undecidable\n");
+  }
+}
+
 TEST(Diagnose, OtherTypes) {
   DumpJob job = running_job(4);
   job.ranks({0, 1, 2}, {.seq = 5, .dtype = "BFloat16"});
@@ -254,6 +269,24 @@ TEST(Diagnose, OtherTypes) {
   EXPECT_EQ(words(findings),
             "dtype_mismatch 0 (default_pg) #5 all_reduce missing= odd=3 certain\n");
   EXPECT_EQ(findings[0].differing[0].value, "Float");
+}
+
+// Several calls of one launch share its number, and are compared as one.
+TEST(Diagnose, CoalescedCalls) {
+  for (const bool odd : {false, true}) {
+    DumpJob job = running_job(3);
+    for (const int rank : {0, 1, 2}) {
+      job.call(rank, {.op = "all_gather", .seq = 5, .in = "[[8]]", .out = "[[24]]"});
+      job.call(rank, {.op = "all_gather", .seq = 5, .in = odd && rank == 1 ? "[[7]]" : "[[9]]"});
+      job.call(rank, {.op = "coalesced", .seq = 5, .in = "[]", .out = "[]"});
+    }
+    const auto findings = job.findings();
+    ASSERT_EQ(findings.size(), odd ? 1U : 0U) << words(findings);
+    if (odd) {
+      EXPECT_EQ(findings[0].kind, DiagnosisKind::size_mismatch);
+      EXPECT_EQ(findings[0].differing[0].value, "[[8]] + [[7]]");
+    }
+  }
 }
 
 TEST(Diagnose, ATieIsSaidAndNobodyIsOdd) {
@@ -351,6 +384,14 @@ TEST(Diagnose, SendsAndReceivesOfBothSidesAreNoFault) {
   job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
   job.call(1, {.op = "send 1->0", .seq = 1, .p2p = true});
   EXPECT_EQ(words(job.findings()), "");
+}
+
+TEST(Diagnose, AReceiveFromARankWithoutADumpIsUndecidable) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
+  job.lose(1);
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #1 recv missing= odd= undecidable\n");
 }
 
 // ---- properties

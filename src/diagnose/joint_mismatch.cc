@@ -72,6 +72,31 @@ constexpr Aspect kAspects[] = {
 
 using Sides = std::map<std::string, std::vector<std::int64_t>>;
 
+// All-to-all moves different sizes by design, but what all send together is what all receive. Only
+// where every member was seen; versions up to 2.3 wrote wrong sizes.
+bool sums_differ(const JointGroup& group, const std::map<std::int64_t, const Calls*>& callers) {
+  if (group.members.empty() || callers.size() != group.members.size()) return false;
+  if (std::all_of(callers.begin(), callers.end(), [](const auto& row) {
+        return row.second->front().call->state == CallState::completed;
+      }))
+    return false;
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  for (const auto& [rank, calls] : callers) {
+    if (calls->size() != 1) return false;
+    const SeenCall& seen = calls->front();
+    const std::string& version = seen.witness->version;
+    const bool old = version == "2.0" || version == "2.1" || version == "2.2" || version == "2.3";
+    if (seen.call->op != Op::all_to_all || seen.call->in_elements < 0 ||
+        seen.call->out_elements < 0 || old)
+      return false;
+    if (__builtin_add_overflow(in, seen.call->in_elements, &in) ||
+        __builtin_add_overflow(out, seen.call->out_elements, &out))
+      return false;
+  }
+  return in != out;
+}
+
 std::size_t count(const Sides& sides) {
   std::size_t all = 0;
   for (const auto& [value, ranks] : sides) all += ranks.size();
@@ -119,15 +144,51 @@ bool are_alike(const Calls& a, const Calls& b) {
                     });
 }
 
+// Whether calls of this launch can have been lost: the oldest are overwritten one by one, and a cut
+// file ends anywhere.
+bool may_be_partial(const RankInGroup& rank, std::int64_t number) {
+  const bool oldest = number == rank.calls.begin()->first;
+  const bool newest = number == rank.calls.rbegin()->first;
+  const auto& calls = rank.witness->calls;
+  return (oldest && !calls.empty() && calls.front().record > 0) ||
+         (newest && rank.witness->damaged);
+}
+
+// The ranks that call `number`, with all calls of that launch.
+std::map<std::int64_t, const Calls*> callers_of(const JointGroup& group, std::int64_t number) {
+  std::map<std::int64_t, const Calls*> callers;
+  std::size_t most = 0;
+  for (const auto& [rank, row] : group.ranks) {
+    const auto found = row.calls.find(number);
+    if (found == row.calls.end()) continue;
+    callers.emplace(rank, &found->second);
+    most = std::max(most, found->second.size());
+  }
+  std::erase_if(callers, [&](const auto& row) {
+    return row.second->size() < most && may_be_partial(group.ranks.at(row.first), number);
+  });
+  return callers;
+}
+
 // What the ranks that call `number` disagree about. A rank that is odd in one respect is not
 // compared in the next: another operation has other sizes anyway.
 std::vector<CallMismatch> mismatches_at(const JointGroup& group, std::int64_t number) {
-  std::map<std::int64_t, const Calls*> callers;
-  for (const auto& [rank, row] : group.ranks) {
-    if (const auto found = row.calls.find(number); found != row.calls.end())
-      callers.emplace(rank, &found->second);
-  }
+  std::map<std::int64_t, const Calls*> callers = callers_of(group, number);
   std::vector<CallMismatch> mismatches;
+  if (sums_differ(group, callers)) {
+    CallMismatch sums{.kind = DiagnosisKind::size_mismatch,
+                      .number = number,
+                      .field = "sums of sizes",
+                      .expected = {},
+                      .odd = {},
+                      .sides = {},
+                      .sure = false};
+    for (const auto& [rank, calls] : callers)
+      sums.sides.emplace_back(
+          joined(*calls, &WitnessCall::in_shape) + " -> " + joined(*calls, &WitnessCall::out_shape),
+          std::vector<std::int64_t>{rank});
+    return {sums};
+  }
   if (std::all_of(callers.begin(), callers.end(), [&callers](const auto& row) {
         return are_alike(*callers.begin()->second, *row.second);
       }))
@@ -182,6 +243,7 @@ std::set<std::string> threads_of(const RankInGroup& rank, std::int64_t from, std
 
 // Turns a mismatch into one of order, where each side made the calls of the largest one.
 void look_for_order(const JointGroup& group, CallMismatch& mismatch) {
+  if (mismatch.sides.size() > 1 && mismatch.field == "sums of sizes") return;
   const RankInGroup& usual = group.ranks.at(mismatch.sides.front().second.front());
   bool several_threads = false;
   for (std::size_t i = 1; i < mismatch.sides.size(); ++i) {

@@ -82,6 +82,7 @@ class Search {
   void take_circle();
   void take_held();
   void take_unseen();
+  void take_unseen_peers();
   void add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
                     const Ranks& named) const;
 
@@ -439,6 +440,38 @@ void Search::take_unseen() {
   }
 }
 
+// Nothing but sends and receives with ranks of whom nothing is known.
+void Search::take_unseen_peers() {
+  const PendingCall* first = nullptr;
+  Ranks waiting;
+  Ranks peers;
+  for (const auto& [rank, calls] : job_.pending) {
+    for (const PendingCall& call : calls) {
+      const std::int64_t peer = call.peer();
+      if (peer < 0 || peer == rank || job_.witnesses.contains(peer)) continue;
+      waiting = merged(waiting, {rank});
+      peers = merged(peers, {peer});
+      if (first == nullptr || call.seen.call->created_ns < first->seen.call->created_ns)
+        first = &call;
+    }
+  }
+  if (first == nullptr) return;
+  DiagnosisFinding finding =
+      first->group->finding(DiagnosisKind::missing_rank, first->seen.call->number);
+  finding.op = op_word(first->seen);
+  finding.since_ns = first->seen.call->created_ns;
+  finding.message = rank_words(waiting) + (waiting.size() == 1 ? " waits" : " wait") +
+                    " in sends and receives with " + rank_words(peers) +
+                    since_words(finding.since_ns) + "; there is no usable dump of " +
+                    (peers.size() == 1 ? "it" : "them") + ", so that nothing can be decided";
+  finding.evidence.push_back(evidence_line(first->seen));
+  finding.held = waiting;
+  finding.consequences = job_.held_by(peers);
+  finding.confidence = Confidence::undecidable;
+  finding.advice = "add the dumps of " + rank_words(peers);
+  findings_.push_back(std::move(finding));
+}
+
 std::vector<DiagnosisFinding> Search::run() {
   take_roots(candidates_, false);
   if (findings_.empty()) take_roots(candidates_, true);
@@ -449,6 +482,7 @@ std::vector<DiagnosisFinding> Search::run() {
   if (candidates_.empty() || !findings_.empty()) take_roots(p2p_, false);
   if (findings_.empty() && !mismatched_) take_held();
   take_unseen();
+  if (findings_.empty() && !mismatched_) take_unseen_peers();
   return std::move(findings_);
 }
 
