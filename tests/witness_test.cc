@@ -299,6 +299,28 @@ TEST(FlightRecorder, OddEntriesAreCountedAndTheOthersUsed) {
   EXPECT_EQ(witness.calls[0].state, CallState::unknown);
 }
 
+// One entry named again and again by its memo, and one list of sizes in many entries.
+TEST(FlightRecorder, SharedPartsAreLookedAtOnce) {
+  const auto text = [](const std::string& word) {
+    return "\x8c"s + static_cast<char>(word.size()) + word;
+  };
+  std::string sizes = "](";
+  for (int i = 0; i < 1000; ++i) sizes += "](K\x01K\x02"s + "e";
+  std::string entry = "}(" + text("profiling_name") + text("nccl:all_reduce") +
+                      text("process_group") + text("0") + "\x85" + text("collective_seq_id") +
+                      "K\x01" + text("input_sizes") + sizes + "er\x07\x00\x00\x00"s + "u";
+  std::string dump = "\x80\x04}(" + text("entries") + "](" + entry + "q\x01";
+  for (int i = 0; i < 100000; ++i) dump += "h\x01";
+  for (int i = 0; i < 20000; ++i)
+    dump += "}(" + text("profiling_name") + text("nccl:x") + text("process_group") + text("0") +
+            "\x85" + text("collective_seq_id") + "K\x02" + text("input_sizes") +
+            "j\x07\x00\x00\x00u"s;
+  const Witness witness = read_dump("d_0", dump + "eu.");
+  EXPECT_EQ(witness.calls.size(), 20001U);
+  EXPECT_EQ(witness.calls[20000].in_elements, 2000);
+  EXPECT_EQ(witness.notes.count(Note::odd_entry), 100000);
+}
+
 // Nothing crashes, whatever is lost; what was complete is used, and nobody is accused because of
 // what is lost.
 TEST(FlightRecorder, CutAtEveryByte) {

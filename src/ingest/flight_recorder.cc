@@ -30,6 +30,10 @@
 namespace commlens {
 namespace {
 
+// Of all groups of a dump, in bytes of their lists: far beyond any job, and a bound for lists that
+// are shared by hostile ones.
+constexpr std::size_t kMostMembers = std::size_t{64} << 20U;
+
 bool is_pickle(std::string_view text) { return text.starts_with('\x80'); }
 
 bool sniff(std::string_view head) {
@@ -119,13 +123,17 @@ void DumpReader::read_groups() {
   const NodeId config = member("pg_config");
   if (config == kNoNode || tree_.kind(config) != NodeKind::dict) return;
   const std::vector<NodeId>& pairs = tree_.items(config);
+  std::size_t left = kMostMembers;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     WitnessGroup group{.name = std::string(tree_.text(pairs[i])),
                        .description = std::string(tree_.text(tree_.find(pairs[i + 1], "desc"))),
                        .members = {},
                        .size = 0};
     try {
-      group.members = members_of(tree_, tree_.find(pairs[i + 1], "ranks"));
+      const NodeId ranks = tree_.find(pairs[i + 1], "ranks");
+      const std::size_t bytes = tree_.text(ranks).size();
+      if (bytes < left) group.members = members_of(tree_, ranks);
+      left -= std::min(left, std::max(bytes, group.members.size()));
     } catch (const Error&) {
       witness_.notes.add(Note::odd_entry, "the ranks of group " + printable(group.name));
     }
@@ -139,8 +147,9 @@ void DumpReader::read_entries() {
   const NodeId entries = member("entries");
   witness_.lists_pending = entries != kNoNode && tree_.kind(entries) == NodeKind::list;
   if (!witness_.lists_pending) return;
+  FlightRecorderEntries reader(tree_, witness_);
   for (const NodeId entry : tree_.items(entries)) {
-    const auto call = flight_recorder_call(tree_, entry, witness_);
+    const auto call = reader.call(entry);
     if (!call) {
       // One that was being written when the file was cut is said with the cut.
       if (tree_.kind(entry) == NodeKind::dict && tree_.cut(entry)) continue;

@@ -19,57 +19,11 @@
 namespace commlens {
 namespace {
 
-// Enough for any real tensor; what is beyond is a hostile tree.
-constexpr std::size_t kMostTensors = 4096;
-constexpr std::size_t kMostDimensions = 64;
-
-struct Shapes {
-  StringId text;
-  std::int64_t elements = -1;
-};
-
-// "[[2048, 5120], [16]]" and how many elements these are together.
-Shapes shapes_of(const Tree& tree, NodeId tensors, Witness& witness) {
-  if (tensors == kNoNode || tree.kind(tensors) != NodeKind::list) return {};
-  std::string text = "[";
-  std::int64_t total = 0;
-  bool known = tree.items(tensors).size() <= kMostTensors;
-  for (const NodeId tensor : tree.items(tensors)) {
-    if (!known || tree.kind(tensor) != NodeKind::list ||
-        tree.items(tensor).size() > kMostDimensions) {
-      known = false;
-      break;
-    }
-    text += text.size() > 1 ? ", [" : "[";
-    std::int64_t elements = 1;
-    for (const NodeId dimension : tree.items(tensor)) {
-      const auto length = tree.integer(dimension);
-      if (!length || *length < 0 || __builtin_mul_overflow(elements, *length, &elements))
-        known = false;
-      text += (text.back() == '[' ? "" : ", ") + std::to_string(length.value_or(-1));
-    }
-    if (__builtin_add_overflow(total, elements, &total)) known = false;
-    text += "]";
-  }
-  if (!known) return {};
-  return {witness.strings.intern(text + "]"), total};
-}
-
-// One word where all tensors have the same type.
-StringId dtypes_of(const Tree& tree, NodeId tensors, Witness& witness) {
-  if (tensors == kNoNode || tree.kind(tensors) != NodeKind::list) return {};
-  std::vector<std::string_view> words;
-  for (const NodeId tensor : tree.items(tensors)) {
-    if (words.size() > kMostTensors) return {};
-    words.push_back(tree.text(tensor));
-  }
-  if (words.empty()) return {};
-  if (std::all_of(words.begin(), words.end(), [&](auto word) { return word == words.front(); }))
-    return witness.strings.intern(words.front());
-  std::string text;
-  for (const std::string_view word : words) text += (text.empty() ? "" : ",") + std::string(word);
-  return witness.strings.intern(text);
-}
+// Enough for any real call; what is beyond is a hostile tree.
+constexpr std::size_t kMostTensors = 1024;
+constexpr std::size_t kMostDimensions = 16;
+constexpr std::size_t kMostFrames = 64;
+constexpr std::size_t kMostTextBytes = std::size_t{256} << 20U;
 
 CallState state_of(std::string_view word) {
   if (word == "scheduled") return CallState::scheduled;
@@ -77,40 +31,18 @@ CallState state_of(std::string_view word) {
   return word == "completed" ? CallState::completed : CallState::unknown;
 }
 
-// "nccl:send 0->1": group ranks, the sender's first; "recv 1<-0": the receiver's first. In both the
-// process itself stands first.
-void read_name(std::string_view name, WitnessCall& call, Witness& witness) {
-  if (const std::size_t colon = name.find(':'); colon != std::string_view::npos)
-    name.remove_prefix(colon + 1);
-  const std::size_t blank = std::min(name.find(' '), name.size());
-  const std::string_view word = name.substr(0, blank);
-  call.op_text = witness.strings.intern(word);
-  call.op = op_from_collective_name(word).value_or(Op::unknown);
-  call.closes_coalesced = word == "coalesced" || word.ends_with("_coalesced");
-  // These are operations of their own, not the end of a group of calls.
-  if (word == "allreduce_coalesced" || word == "all_gather_into_tensor_coalesced" ||
-      word == "reduce_scatter_tensor_coalesced")
-    call.closes_coalesced = false;
-  const std::string_view ends = name.substr(blank);
-  const std::size_t arrow = std::min(ends.find("->"), ends.find("<-"));
-  if (arrow == std::string_view::npos || blank == name.size()) return;
-  call.group_rank = parse_int(ends.substr(1, arrow - 1)).value_or(-1);
-  call.peer = parse_int(ends.substr(arrow + 2)).value_or(-1);
-}
-
-// The innermost frames are the library's own; the first of another file is the program's.
-StringId code_of(const Tree& tree, NodeId frames, Witness& witness) {
-  if (frames == kNoNode || tree.kind(frames) != NodeKind::list) return {};
-  for (const NodeId frame : tree.items(frames)) {
-    std::string_view file = tree.text(tree.find(frame, "filename"));
-    if (file.empty() || file.find("torch/distributed") != std::string_view::npos) continue;
-    file.remove_prefix(file.rfind('/') + 1);
-    const auto line = tree.integer(tree.find(frame, "line"));
-    return witness.strings.intern(std::string(file.substr(0, 80)) +
-                                  (line ? ":" + std::to_string(*line) : "") + " " +
-                                  std::string(tree.text(tree.find(frame, "name")).substr(0, 80)));
+// "[2048, 5120]" behind `text`; how many elements these are, or -1.
+std::int64_t append_shape(const Tree& tree, NodeId tensor, std::string& text) {
+  if (tree.kind(tensor) != NodeKind::list || tree.items(tensor).size() > kMostDimensions) return -1;
+  text += '[';
+  std::int64_t elements = 1;
+  for (const NodeId dimension : tree.items(tensor)) {
+    const auto length = tree.integer(dimension);
+    if (!length || *length < 0 || __builtin_mul_overflow(elements, *length, &elements)) return -1;
+    text += (text.back() == '[' ? "" : ", ") + std::to_string(*length);
   }
-  return {};
+  text += ']';
+  return elements;
 }
 
 void read_numbers(const Tree& tree, NodeId entry, WitnessCall& call) {
@@ -126,51 +58,134 @@ void read_numbers(const Tree& tree, NodeId entry, WitnessCall& call) {
 
 }  // namespace
 
-std::optional<std::uint32_t> flight_recorder_group(const Tree& tree, NodeId entry,
-                                                   Witness& witness) {
+FlightRecorderEntries::FlightRecorderEntries(const Tree& tree, Witness& witness)
+    : tree_(tree), witness_(witness) {
+  for (std::size_t i = 0; i < witness.groups.size(); ++i)
+    groups_.emplace(witness.groups[i].name, static_cast<std::uint32_t>(i));
+}
+
+// Of `pg_config`, or one that only entries name.
+std::optional<std::uint32_t> FlightRecorderEntries::group(NodeId entry) {
   std::string name;
   std::string description;
-  const NodeId pair = tree.find(entry, "process_group");
-  if (pair != kNoNode && tree.kind(pair) == NodeKind::list && !tree.items(pair).empty()) {
-    name = tree.text(tree.items(pair).front());
-    if (tree.items(pair).size() > 1) description = tree.text(tree.items(pair)[1]);
-  } else if (const auto id = tree.integer(tree.find(entry, "pg_id"))) {
+  const NodeId pair = tree_.find(entry, "process_group");
+  if (pair != kNoNode && tree_.kind(pair) == NodeKind::list && !tree_.items(pair).empty()) {
+    name = tree_.text(tree_.items(pair).front());
+    if (tree_.items(pair).size() > 1) description = tree_.text(tree_.items(pair)[1]);
+  } else if (const auto id = tree_.integer(tree_.find(entry, "pg_id"))) {
     name = std::to_string(*id);
   }
   if (name.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < witness.groups.size(); ++i) {
-    if (witness.groups[i].name == name) return static_cast<std::uint32_t>(i);
-  }
-  witness.groups.push_back({.name = name, .description = description, .members = {}, .size = 0});
-  return static_cast<std::uint32_t>(witness.groups.size() - 1);
+  if (description == "undefined") description.clear();
+  const auto [at, is_new] =
+      groups_.try_emplace(name, static_cast<std::uint32_t>(witness_.groups.size()));
+  if (is_new)
+    witness_.groups.push_back({.name = name, .description = description, .members = {}, .size = 0});
+  return at->second;
 }
 
-std::optional<WitnessCall> flight_recorder_call(const Tree& tree, NodeId entry, Witness& witness) {
-  if (tree.kind(entry) != NodeKind::dict || tree.cut(entry)) return std::nullopt;
-  const std::string_view name = tree.text(tree.find(entry, "profiling_name"));
+// "nccl:send 0->1": group ranks, the sender's first; "recv 1<-0": the receiver's first. In both the
+// process itself stands first.
+void FlightRecorderEntries::read_name(std::string_view name, WitnessCall& call) {
+  if (const std::size_t colon = name.find(':'); colon != std::string_view::npos)
+    name.remove_prefix(colon + 1);
+  const std::size_t blank = std::min(name.find(' '), name.size());
+  const std::string_view word = name.substr(0, blank);
+  call.op_text = witness_.strings.intern(word);
+  call.op = op_from_collective_name(word).value_or(Op::unknown);
+  // The end of a group of calls; the other names that end so are operations of their own.
+  call.closes_coalesced =
+      (word == "coalesced" || word.ends_with("_coalesced")) && word != "allreduce_coalesced" &&
+      word != "all_gather_into_tensor_coalesced" && word != "reduce_scatter_tensor_coalesced";
+  const std::string_view ends = name.substr(blank);
+  const std::size_t arrow = std::min(ends.find("->"), ends.find("<-"));
+  if (arrow == std::string_view::npos || arrow == 0) return;
+  call.group_rank = parse_int(ends.substr(1, arrow - 1)).value_or(-1);
+  call.peer = parse_int(ends.substr(arrow + 2)).value_or(-1);
+}
+
+// "[[2048, 5120], [16]]" and how many elements these are together.
+FlightRecorderEntries::Shapes FlightRecorderEntries::shapes(NodeId tensors) {
+  if (tensors == kNoNode || tree_.kind(tensors) != NodeKind::list ||
+      tree_.items(tensors).size() > kMostTensors)
+    return {};
+  const auto [at, is_new] = shapes_.try_emplace(tensors);
+  if (!is_new || witness_.strings.bytes() > kMostTextBytes) return at->second;
+  std::string text = "[";
+  std::int64_t total = 0;
+  for (const NodeId tensor : tree_.items(tensors)) {
+    if (text.size() > 1) text += ", ";
+    const std::int64_t elements = append_shape(tree_, tensor, text);
+    if (elements < 0 || __builtin_add_overflow(total, elements, &total)) return at->second;
+  }
+  at->second = {witness_.strings.intern(text + "]"), total};
+  return at->second;
+}
+
+// One word where all tensors have the same type.
+StringId FlightRecorderEntries::dtypes(NodeId tensors) {
+  if (tensors == kNoNode || tree_.kind(tensors) != NodeKind::list || tree_.items(tensors).empty() ||
+      tree_.items(tensors).size() > kMostTensors)
+    return {};
+  const auto [at, is_new] = dtypes_.try_emplace(tensors);
+  if (!is_new || witness_.strings.bytes() > kMostTextBytes) return at->second;
+  const std::string_view first = tree_.text(tree_.items(tensors).front());
+  std::string text;
+  bool same = true;
+  for (const NodeId tensor : tree_.items(tensors)) {
+    const std::string_view word = tree_.text(tensor).substr(0, 40);
+    same &= word == first;
+    text += (text.empty() ? "" : ",") + std::string(word);
+  }
+  at->second = witness_.strings.intern(same ? first : std::string_view(text));
+  return at->second;
+}
+
+// The innermost frames are the library's own; the first of another file is the program's.
+StringId FlightRecorderEntries::code(NodeId frames) {
+  if (frames == kNoNode || tree_.kind(frames) != NodeKind::list) return {};
+  const auto [at, is_new] = codes_.try_emplace(frames);
+  if (!is_new || witness_.strings.bytes() > kMostTextBytes) return at->second;
+  const std::vector<NodeId>& list = tree_.items(frames);
+  for (std::size_t i = 0; i < std::min(kMostFrames, list.size()); ++i) {
+    std::string_view file = tree_.text(tree_.find(list[i], "filename"));
+    if (file.empty() || file.find("torch/distributed") != std::string_view::npos) continue;
+    file.remove_prefix(file.rfind('/') + 1);
+    const auto line = tree_.integer(tree_.find(list[i], "line"));
+    at->second = witness_.strings.intern(
+        std::string(file.substr(0, 80)) + (line ? ":" + std::to_string(*line) : "") + " " +
+        std::string(tree_.text(tree_.find(list[i], "name")).substr(0, 80)));
+    break;
+  }
+  return at->second;
+}
+
+std::optional<WitnessCall> FlightRecorderEntries::call(NodeId entry) {
+  if (tree_.kind(entry) != NodeKind::dict || tree_.cut(entry) || !seen_.insert(entry).second)
+    return std::nullopt;
+  const std::string_view name = tree_.text(tree_.find(entry, "profiling_name"));
   if (name.empty()) return std::nullopt;
-  const auto group = flight_recorder_group(tree, entry, witness);
-  if (!group) return std::nullopt;
   WitnessCall call;
-  call.group = *group;
-  read_name(name, call, witness);
-  read_numbers(tree, entry, call);
-  if (call.number < 0) return std::nullopt;
-  call.where = tree.position(entry);
-  call.state = state_of(tree.text(tree.find(entry, "state")));
+  read_name(name.substr(0, 200), call);
+  read_numbers(tree_, entry, call);
+  const auto own_group = group(entry);
+  if (call.number < 0 || !own_group) return std::nullopt;
+  call.group = *own_group;
+  call.where = tree_.position(entry);
+  call.state = state_of(tree_.text(tree_.find(entry, "state")));
   call.gave_up = call.state != CallState::completed &&
-                 tree.boolean(tree.find(entry, "retired")).value_or(false);
-  const Shapes in = shapes_of(tree, tree.find(entry, "input_sizes"), witness);
-  const Shapes out = shapes_of(tree, tree.find(entry, "output_sizes"), witness);
+                 tree_.boolean(tree_.find(entry, "retired")).value_or(false);
+  const Shapes in = shapes(tree_.find(entry, "input_sizes"));
+  const Shapes out = shapes(tree_.find(entry, "output_sizes"));
   call.in_shape = in.text;
   call.out_shape = out.text;
   call.in_elements = in.elements;
   call.out_elements = out.elements;
-  call.in_dtype = dtypes_of(tree, tree.find(entry, "input_dtypes"), witness);
-  call.out_dtype = dtypes_of(tree, tree.find(entry, "output_dtypes"), witness);
-  if (const std::string_view thread = tree.text(tree.find(entry, "thread_id")); !thread.empty())
-    call.thread = witness.strings.intern(thread);
-  call.code = code_of(tree, tree.find(entry, "frames"), witness);
+  call.in_dtype = dtypes(tree_.find(entry, "input_dtypes"));
+  call.out_dtype = dtypes(tree_.find(entry, "output_dtypes"));
+  if (const std::string_view thread = tree_.text(tree_.find(entry, "thread_id")); !thread.empty())
+    call.thread = witness_.strings.intern(thread.substr(0, 40));
+  call.code = code(tree_.find(entry, "frames"));
   return call;
 }
 

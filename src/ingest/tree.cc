@@ -45,7 +45,9 @@ std::optional<bool> Tree::boolean(NodeId node) const {
 
 NodeId Tree::find(NodeId dict, std::string_view key) const {
   if (dict == kNoNode || kind(dict) != NodeKind::dict) return kNoNode;
+  constexpr std::size_t kMostKeys = 512;
   const std::vector<NodeId>& pairs = items(dict);
+  if (pairs.size() > 2 * kMostKeys) return kNoNode;
   for (std::size_t i = pairs.size() / 2; i-- > 0;) {
     if (kind(pairs[2 * i]) == NodeKind::text && text(pairs[2 * i]) == key) return pairs[2 * i + 1];
   }

@@ -50,7 +50,8 @@ class Tree {
   // Whole numbers, written as one or as decimal text; nothing for others.
   std::optional<std::int64_t> integer(NodeId node) const;
   std::optional<bool> boolean(NodeId node) const;
-  // The value of a dict's key, the last of its name; kNoNode where there is none.
+  // The value of a dict's key, the last of its name; kNoNode where there is none, or where the dict
+  // is larger than any that is asked for keys.
   NodeId find(NodeId dict, std::string_view key) const;
 
   // A container that holds itself, or that is nested too deep; kNoNode where all is well.
