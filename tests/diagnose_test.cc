@@ -125,6 +125,25 @@ TEST(Diagnose, ARankThatCalledOneTooManyIsAhead) {
   EXPECT_EQ(findings[0].differing[0].expected, "4");
 }
 
+// The others are still in the call before.
+TEST(Diagnose, ARankAheadOfOthersThatStillWait) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5});
+  job.call(2, {.seq = 5, .state = "completed"});
+  job.call(2, {.seq = 6});
+  EXPECT_EQ(words(job.findings()),
+            "rank_ahead 0 (default_pg) #6 all_reduce missing= odd=2 certain\n");
+}
+
+TEST(Diagnose, ARankBehindOthersThatHaveLeftItsCall) {
+  DumpJob job = running_job(4);
+  job.call(2, {.seq = 5});
+  job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+  job.ranks({0, 1, 3}, {.seq = 6});
+  EXPECT_EQ(words(job.findings()),
+            "missing_rank 0 (default_pg) #6 all_reduce missing=2 odd= certain\n");
+}
+
 TEST(Diagnose, TwoGroupsThatHangAtOnceAreTwoFindings) {
   DumpJob job(6);
   job.add_group("1", "tp", {0, 1, 2});
@@ -384,6 +403,14 @@ TEST(Diagnose, SendsAndReceivesOfBothSidesAreNoFault) {
   job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
   job.call(1, {.op = "send 1->0", .seq = 1, .p2p = true});
   EXPECT_EQ(words(job.findings()), "");
+}
+
+TEST(Diagnose, SendsInACircle) {
+  DumpJob job = running_job(3);
+  job.call(0, {.op = "send 0->1", .seq = 1, .p2p = true});
+  job.call(1, {.op = "send 1->2", .seq = 1, .p2p = true});
+  job.call(2, {.op = "send 2->0", .seq = 1, .p2p = true});
+  EXPECT_EQ(words(job.findings()), "order_mismatch 0 (default_pg) #1 send missing= odd= likely\n");
 }
 
 TEST(Diagnose, AReceiveFromARankWithoutADumpIsUndecidable) {

@@ -76,10 +76,11 @@ class Search {
   bool is_free(std::int64_t rank) const;
   bool only_receives(std::int64_t rank) const;
   Ranks roots_of(const Candidate& candidate, bool patient) const;
+  bool only_behind(std::int64_t rank, const Candidate& candidate) const;
   bool is_ahead(const Candidate& candidate) const;
   void take(const Candidate& candidate, const Ranks& roots, bool ahead);
   void take_roots(std::vector<Candidate>& candidates, bool patient);
-  void take_circle();
+  void take_circle(const std::vector<Candidate>& candidates);
   void take_held();
   void take_unseen();
   void take_unseen_peers();
@@ -201,7 +202,9 @@ bool Search::is_stalled(std::int64_t rank) const {
   if (pending == job_.pending.end()) return false;
   const PendingCall& oldest = pending->second.front();
   if (oldest.seen.call->p2p) return false;
-  return !oldest.group->ranks_at(oldest.seen.call->number, Standing::completed).empty();
+  const std::int64_t number = oldest.seen.call->number;
+  const std::size_t completed = oldest.group->ranks_at(number, Standing::completed).size();
+  return completed > 0 && completed >= oldest.group->ranks_at(number, Standing::waiting).size();
 }
 
 bool Search::is_free(std::int64_t rank) const { return job_.is_idle(rank) || is_stalled(rank); }
@@ -222,13 +225,24 @@ Ranks Search::roots_of(const Candidate& candidate, bool patient) const {
   return roots;
 }
 
-// Most of the group has not called it and has nothing else to do: those who wait are ahead.
+// Has nothing else to do than to come to the candidate: nothing pending, or an earlier call of the
+// group that those who wait have left behind.
+bool Search::only_behind(std::int64_t rank, const Candidate& candidate) const {
+  const auto pending = job_.pending.find(rank);
+  if (pending == job_.pending.end()) return true;
+  const PendingCall& oldest = pending->second.front();
+  const std::int64_t number = oldest.seen.call->number;
+  return oldest.group == candidate.group && !oldest.seen.call->p2p && number < candidate.number &&
+         all_in(candidate.waiting, candidate.group->ranks_at(number, Standing::completed));
+}
+
+// Most of the group has not called it, and nothing else holds them: those who wait are ahead.
 bool Search::is_ahead(const Candidate& candidate) const {
   const std::size_t members =
       std::max(candidate.group->members.size(), candidate.group->ranks.size());
   return candidate.p2p == nullptr && 2 * candidate.not_called.size() > members &&
          std::all_of(candidate.not_called.begin(), candidate.not_called.end(),
-                     [this](std::int64_t rank) { return job_.is_idle(rank); });
+                     [&](std::int64_t rank) { return only_behind(rank, candidate); });
 }
 
 void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
@@ -266,6 +280,12 @@ void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
   }
 }
 
+std::string words_of(const Candidate& candidate) {
+  if (candidate.p2p == nullptr) return operation_words(*candidate.group, candidate.number);
+  return op_word(candidate.p2p->seen) + " " + std::to_string(candidate.number) + " of group " +
+         candidate.group->label();
+}
+
 std::string unseen_words(const Candidate& candidate) {
   if (candidate.unseen.empty()) return {};
   return "; nothing is known of " + rank_words(candidate.unseen);
@@ -284,11 +304,8 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
   DiagnosisFinding finding = group.finding(
       ahead ? DiagnosisKind::rank_ahead : DiagnosisKind::missing_rank, candidate.number);
   finding.since_ns = candidate.since;
-  std::string what = operation_words(group, candidate.number);
-  if (candidate.p2p != nullptr) {
-    finding.op = op_word(candidate.p2p->seen);
-    what = finding.op + " " + std::to_string(candidate.number) + " of group " + group.label();
-  }
+  const std::string what = words_of(candidate);
+  if (candidate.p2p != nullptr) finding.op = op_word(candidate.p2p->seen);
   const std::string since = since_words(candidate.since);
   bool inferred = candidate.p2p != nullptr || candidate.called;
   for (const std::int64_t rank : ahead ? candidate.not_called : roots)
@@ -299,7 +316,7 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
           {rank, "seq", std::to_string(candidate.number), std::to_string(candidate.number - 1)});
     finding.message = rank_words(candidate.waiting) + " called " + what + since + ", " +
                       rank_words(candidate.not_called) + " did not" +
-                      (inferred ? "" : " and wait for nothing") + ": " +
+                      (inferred ? "" : " and are held by nothing else") + ": " +
                       (candidate.waiting.size() == 1 ? "it is ahead" : "they are ahead");
     finding.advice =
         "look for a call that only these ranks make: a longer loop, one more batch, a "
@@ -334,8 +351,9 @@ void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
   });
   for (const bool ahead : {false, true}) {
     for (const Candidate& candidate : candidates) {
-      const Ranks roots = roots_of(candidate, patient);
-      if (roots.empty() || is_ahead(candidate) != ahead) continue;
+      if (is_ahead(candidate) != ahead) continue;
+      const Ranks roots = ahead ? candidate.not_called : roots_of(candidate, patient);
+      if (roots.empty()) continue;
       const auto known =
           std::find_if(findings_.begin(), findings_.end(), [&](const DiagnosisFinding& finding) {
             return all_in(roots, finding.missing_ranks) ||
@@ -353,12 +371,12 @@ void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
 }
 
 // Everyone who is missing is held by something: by each other, if it closes.
-void Search::take_circle() {
+void Search::take_circle(const std::vector<Candidate>& candidates) {
   std::map<std::int64_t, const Candidate*> waits_in;  // the candidate that holds a rank
-  for (const Candidate& candidate : candidates_) {
+  for (const Candidate& candidate : candidates) {
     for (const std::int64_t rank : candidate.waiting) waits_in.emplace(rank, &candidate);
   }
-  for (const Candidate& start : candidates_) {
+  for (const Candidate& start : candidates) {
     std::vector<const Candidate*> path;
     const Candidate* at = &start;
     while (at != nullptr && std::find(path.begin(), path.end(), at) == path.end()) {
@@ -372,12 +390,16 @@ void Search::take_circle() {
     finding.message = "ranks wait for each other in a circle:";
     for (const Candidate* step : path) {
       finding.message += (step == path.front() ? " " : "; ") + rank_words(step->waiting) + " in " +
-                         operation_words(*step->group, step->number) + " for " +
-                         rank_words(step->not_called);
+                         words_of(*step) + " for " + rank_words(step->not_called);
       finding.held = merged(finding.held, step->waiting);
+      if (step->p2p != nullptr) {
+        finding.evidence.push_back(evidence_line(step->p2p->seen));
+        continue;
+      }
       for (std::string& line : evidence_lines(*step->group, step->waiting, step->number))
         finding.evidence.push_back(std::move(line));
     }
+    if (start.p2p != nullptr) finding.op = op_word(start.p2p->seen);
     finding.message += since_words(start.since);
     finding.consequences = merged(finding.held, job_.held_by(finding.held));
     finding.confidence = Confidence::likely;
@@ -475,11 +497,12 @@ void Search::take_unseen_peers() {
 std::vector<DiagnosisFinding> Search::run() {
   take_roots(candidates_, false);
   if (findings_.empty()) take_roots(candidates_, true);
-  if (findings_.empty()) take_circle();
+  if (findings_.empty()) take_circle(candidates_);
   collect_p2p();
   collect_stalled();
   take_roots(stalled_, false);
   if (candidates_.empty() || !findings_.empty()) take_roots(p2p_, false);
+  if (findings_.empty() && !mismatched_) take_circle(p2p_);
   if (findings_.empty() && !mismatched_) take_held();
   take_unseen();
   if (findings_.empty() && !mismatched_) take_unseen_peers();

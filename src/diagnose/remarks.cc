@@ -31,6 +31,25 @@ void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
   }
 }
 
+// The oldest send or receive that is pending somewhere.
+void add_p2p_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
+  const PendingCall* oldest = nullptr;
+  std::vector<std::int64_t> ranks;
+  for (const auto& [rank, calls] : job.pending) {
+    for (const PendingCall& call : calls) {
+      if (!call.seen.call->p2p) continue;
+      if (ranks.empty() || ranks.back() != rank) ranks.push_back(rank);
+      if (oldest == nullptr || call.seen.call->created_ns < oldest->seen.call->created_ns)
+        oldest = &call;
+    }
+  }
+  if (oldest == nullptr) return;
+  remarks.push_back(
+      "sends and receives were in flight on " + rank_words(ranks) +
+      " when the dumps were written, and nothing tells whether they hang; the oldest: " +
+      evidence_line(oldest->seen));
+}
+
 }  // namespace
 
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found) {
@@ -40,7 +59,9 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
     if (!absent.empty() && !job.witnesses.empty())
       remarks.push_back("there is no usable dump of " + rank_words(absent) +
                         "; add theirs to know what these ranks did");
-    if (!anything_found) add_in_flight(job, remarks);
+    if (anything_found) continue;
+    add_in_flight(job, remarks);
+    add_p2p_in_flight(job, remarks);
   }
   return remarks;
 }

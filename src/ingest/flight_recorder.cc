@@ -32,7 +32,7 @@ namespace {
 
 // Of all groups of a dump, in bytes of their lists: far beyond any job, and a bound for lists that
 // are shared by hostile ones.
-constexpr std::size_t kMostMembers = std::size_t{64} << 20U;
+constexpr std::size_t kMostMembers = std::size_t{8} << 20U;
 
 bool is_pickle(std::string_view text) { return text.starts_with('\x80'); }
 
@@ -54,13 +54,11 @@ bool sniff(std::string_view head) {
 
 std::string read_text(Source& source, std::string_view head) {
   std::string text(head);
-  constexpr std::size_t kStep = std::size_t{1} << 20U;
+  std::string block(std::size_t{64} << 10U, '\0');
   while (text.size() <= Tree::kLongestText) {
-    const std::size_t have = text.size();
-    text.resize(have + kStep);
-    const std::size_t got = source.read({text.data() + have, kStep});
-    text.resize(have + got);
+    const std::size_t got = source.read({block.data(), block.size()});
     if (got == 0) return text;
+    text.append(block, 0, got);
   }
   throw Error(ErrorKind::input, source.name() + ": holds more than 1 GiB, which no dump does");
 }

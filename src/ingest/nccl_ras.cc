@@ -30,6 +30,9 @@ constexpr std::string_view kCounts = "operation counts";
 constexpr std::string_view kDifferent = "Communicator ranks have different ";
 constexpr std::string_view kUpTo = " have launched up to operation ";
 
+// Of one communicator: twice the largest job, and a bound for what a few bytes can ask for.
+constexpr std::int64_t kMostMembers = std::int64_t{1} << 18U;
+
 bool sniff(std::string_view head) {
   return head.find("Communicators...") != std::string_view::npos &&
          head.find("Ranks") != std::string_view::npos &&
@@ -102,7 +105,7 @@ void RasReader::line(std::string_view text, std::int64_t number) {
   if (const std::size_t at = text.find(kUpTo); at != std::string_view::npos && !op_.empty()) {
     const auto count = leading_number(text);
     const auto launched = leading_number(text.substr(at + kUpTo.size()));
-    if (count && launched && *count > 0 && *count <= kMostRanks)
+    if (count && launched && *count > 0 && *count <= kMostMembers)
       sets_.push_back({*count, *launched, number, {}});
     return;
   }
@@ -148,7 +151,7 @@ void RasReader::end_block() {
     if (set.listed.empty()) ++unlisted;
   }
   // One set may be unlisted: it is all the others.
-  const bool whole = sets.size() > 1 && unlisted <= 1 && size <= kMostRanks &&
+  const bool whole = sets.size() > 1 && unlisted <= 1 && size <= kMostMembers &&
                      (listed.empty() || *listed.rbegin() < size);
   if (whole) {
     std::vector<int> members;
