@@ -248,8 +248,8 @@ TEST(FlightRecorder, TheRank) {
   EXPECT_EQ(rank("d/comm_lib_trace_rank_0.json"), 0);
   EXPECT_EQ(rank("d/rank_2_of_4.pkl"), 2);
   EXPECT_EQ(rank("d/rank2-step100.json"), 2);
-  EXPECT_EQ(rank("d/dump.json"), -1);
-  EXPECT_EQ(rank("d/dump_9"), -1);  // no member of its groups
+  EXPECT_THROW(rank("d/dump.json"), Error);
+  EXPECT_THROW(rank("d/dump_9"), Error);  // no member of its groups
   job.add_group("2", "own", {2});
   const Witness alone = read_dump("d/dump.json", job.json(2));
   EXPECT_EQ(alone.rank, 2);

@@ -305,10 +305,10 @@ void find_rank(Witness& witness) {
     witness.rank = *number;
     return;
   }
-  if (!common || common->size() != 1) {
-    witness.notes.add(Note::rank_unknown);
-    return;
-  }
+  if (!common || common->size() != 1)
+    throw Error(ErrorKind::input, witness.path +
+                                      ": nothing says which rank wrote this dump; name the file "
+                                      "so that it ends in the rank's number: _dump_13");
   witness.rank = *common->begin();
   witness.notes.add(Note::rank_from_groups);
 }

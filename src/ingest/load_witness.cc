@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <set>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -15,12 +16,26 @@ const WitnessFormat* format_of(std::string_view head, const LoadOptions& options
                                       : find_witness_format(options.input_format);
 }
 
-// "_dump_13", "nccl_trace_rank_13": one per rank, without an extension. Such a file that is empty
-// is a rank whose dump failed, and is missed; other files beside them are not.
-bool looks_like_dump(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
-  return digits > 0 && digits < name.size() && name.find('.') == std::string::npos;
+// "d/_dump_" for "d/_dump_13" and "d/_dump_13.json": what the files of all ranks have in common.
+// Empty where no number ends the name.
+std::string stem_of(const std::string& path) {
+  const std::size_t name = path.rfind('/') + 1;
+  const std::string stem = path.substr(0, std::min(path.find('.', name), path.size()));
+  const std::size_t digits = stem.find_last_not_of("0123456789") + 1;
+  return digits < stem.size() && digits >= name ? stem.substr(0, digits) : std::string();
+}
+
+// A file of a folder that tells nothing is passed over, unless it is named like those that do: it
+// is a rank whose dump failed, and is missed.
+void miss_namesakes(std::vector<LoadedWitness>& results) {
+  std::set<std::string> stems;
+  for (const LoadedWitness& result : results) {
+    if (result.usable) stems.insert(stem_of(result.witness.path));
+  }
+  stems.erase("");
+  for (LoadedWitness& result : results) {
+    if (result.skipped && stems.contains(stem_of(result.witness.path))) result.skipped = false;
+  }
 }
 
 void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness& result) {
@@ -30,7 +45,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness
   Source source = Source::open(input.path);
   const std::string head = read_head(source);
   if (head.empty()) {
-    result.skipped = !input.named && !looks_like_dump(input.path);
+    result.skipped = !input.named;
     throw Error(ErrorKind::input,
                 source.name() + ": is empty" +
                     (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
@@ -38,7 +53,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness
   }
   const WitnessFormat* format = format_of(head, options);
   if (format == nullptr) {
-    result.skipped = !input.named && !looks_like_dump(input.path);
+    result.skipped = !input.named;
     throw Error(ErrorKind::input,
                 source.name() +
                     ": is of no format that diagnose can read; `commlens formats` lists them, "
@@ -68,6 +83,7 @@ std::vector<LoadedWitness> load_witnesses(const std::vector<FoundInput>& inputs,
     const std::lock_guard lock(report);
     options.progress(++done, inputs.size());
   });
+  miss_namesakes(results);
   return results;
 }
 

@@ -179,6 +179,20 @@ void write_finding_text(std::size_t number, const DiagnosisFinding& finding, Sin
   for (const std::string& line : finding.evidence) sink.append("   | " + printable(line) + "\n");
 }
 
+// What was odd in the inputs, but for what could not be used at all.
+void write_notes_text(const Diagnosis& diagnosis, Sink& sink) {
+  Report report;
+  report.inputs = diagnosis.inputs;
+  report.notes = diagnosis.notes;
+  for (const NoteLine& line : collect_notes(report)) {
+    const NoteInfo& info = note_info(line.note);
+    if (info.severity == Severity::info || line.note == Note::unusable_input) continue;
+    sink.append(
+        fmt::format("{}: {} ({}x{}); {}\n", severity_name(info.severity), info.message, line.count,
+                    line.example.empty() ? "" : ", e.g. " + printable(line.example), info.advice));
+  }
+}
+
 void write_text(const Diagnosis& diagnosis, Sink& sink) {
   const auto used = std::count_if(
       diagnosis.inputs.begin(), diagnosis.inputs.end(),
@@ -192,6 +206,7 @@ void write_text(const Diagnosis& diagnosis, Sink& sink) {
   }
   for (const std::string& text : diagnosis.open_questions)
     sink.append("open: " + printable(text) + "\n");
+  write_notes_text(diagnosis, sink);
   for (const std::string& line : diagnosis.troubles)
     sink.append("not used: " + printable(line) + "\n");
 }
