@@ -66,7 +66,12 @@ void add(const JointCalls& job, const JointGroup& group, std::int64_t number,
   finding.evidence = evidence_lines(group, behind, number);
   finding.held = group.ranks_at(number, Standing::waiting);
   finding.consequences = job.held_by(behind);
-  finding.confidence = majority ? Confidence::likely : Confidence::undecidable;
+  // Who is ahead of most is odd, and held by nobody: those behind are to be looked at.
+  const bool minority_behind = majority && most->first != states.begin()->first;
+  if (majority && !minority_behind)
+    finding.message +=
+        "; most are behind, and the devices of any of them can be what holds the rest";
+  finding.confidence = minority_behind ? Confidence::likely : Confidence::undecidable;
   finding.advice = "look for GPU errors on " + rank_words(behind) +
                    " (Xid in the kernel's log) and for a kernel before this call that does not end";
   findings.push_back(std::move(finding));

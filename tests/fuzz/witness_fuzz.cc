@@ -29,10 +29,10 @@ void require(bool holds, std::source_location here = std::source_location::curre
 }
 
 std::optional<Witness> read(const WitnessFormat& format, std::string_view text,
-                            std::size_t head_bytes, const char* path) {
+                            std::size_t head_bytes) {
   auto source = commlens::Source::memory("fuzz", text);
   Witness witness;
-  witness.path = path;
+  witness.path = "fuzz_0";
   try {
     std::string head(std::min(head_bytes, text.size()), '\0');
     head.resize(source.read({head.data(), head.size()}));
@@ -60,6 +60,14 @@ void check(const Witness& witness) {
     require(row.group < witness.groups.size());
 }
 
+// As the dump of another rank.
+void move_rank(Witness& witness) {
+  if (witness.rank < 0) return;
+  ++witness.rank;
+  for (commlens::WitnessCall& call : witness.calls) call.rank = witness.rank;
+  for (commlens::WitnessProgress& row : witness.progress) row.rank = witness.rank;
+}
+
 void judge(std::vector<Witness> witnesses) {
   std::vector<commlens::DiagnosisFinding> findings;
   for (const commlens::Verdict* verdict : commlens::verdicts()) {
@@ -74,12 +82,13 @@ void judge(std::vector<Witness> witnesses) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const WitnessFormat* format : commlens::witness_formats()) {
-    auto whole = read(*format, text, size, "fuzz_0");
-    auto parted = read(*format, text, size / 3, "fuzz_1");
+    auto whole = read(*format, text, size);
+    auto parted = read(*format, text, size / 3);
     require(whole.has_value() == parted.has_value());
     if (!whole) continue;
     check(*whole);
     require(whole->calls.size() == parted->calls.size());
+    move_rank(*parted);
     std::vector<Witness> both;
     both.push_back(std::move(*whole));
     both.push_back(std::move(*parted));
