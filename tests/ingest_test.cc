@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "ingest/format.h"
 #include "ingest/json_scan.h"
+#include "ingest/kineto_context.h"
 #include "ingest/window.h"
 #include "model/builder.h"
 #include "notation.h"
@@ -1122,6 +1123,46 @@ TEST(Kineto, WhatIsKeptOfTheHost) {
   // aten::mm computes; c10d's own operations and gloo's ranges do not.
   const Recording again = read_text(text, 0, true);
   EXPECT_EQ(again.host_compute.length(), 4'000);
+}
+
+// A range holds its start, not its end; of nested ones the innermost counts, of each kind; other
+// threads, steps, collectives' ranges and the records of their calls do not.
+TEST(KinetoContext, FindsTheInnermostRanges) {
+  const auto event = [](std::string_view category, std::string_view name, int thread, int ts,
+                        int dur) {
+    return ",{\"ph\":\"X\",\"cat\":\"" + std::string(category) + "\",\"name\":\"" +
+           std::string(name) + "\",\"pid\":1,\"tid\":" + std::to_string(thread) +
+           ",\"ts\":" + std::to_string(ts) + ",\"dur\":" + std::to_string(dur) +
+           ",\"args\":{\"ts\":[{}]}}";
+  };
+  const std::string text =
+      "{\"schemaVersion\":1,\"traceEvents\":[{\"ph\":\"M\",\"name\":\"x\"}" +
+      event("cpu_op", "aten::linear", 7, 10, 50) + event("cpu_op", "aten::mm", 7, 20, 10) +
+      event("cpu_op", "aten::add", 8, 22, 1) + event("cpu_op", "aten::t", 7, 12, 8) +
+      event("user_annotation", "## \\\"forward\\\" ##", 7, 0, 90) +
+      event("user_annotation", "ProfilerStep#3", 7, 5, 80) +
+      event("user_annotation", "nccl:all_reduce", 7, 19, 3) +
+      event("python_function", "nn.Module: Linear_3", 7, 9, 60) +
+      event("python_function", "model.py(7): forward", 7, 9, 61) +
+      event("python_function", "<built-in method linear>", 7, 9, 52) +
+      event("kernel", "gemm", 7, 20, 10) + "]}";
+  const std::vector<CallPlace> places{
+      {.time = 22'000, .thread = 7}, {.time = 95'000, .thread = 7}, {.time = 20'000, .thread = 7}};
+  for (const std::size_t length : {text.size(), text.size() - 40}) {
+    Source source = Source::memory("x", std::string_view(text).substr(0, length));
+    const std::vector<CallContext> found = read_kineto_contexts(source, places);
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found[0].operation, "aten::mm");
+    EXPECT_EQ(found[0].module, "nn.Module: Linear_3");
+    EXPECT_EQ(found[0].function, "model.py(7): forward");
+    EXPECT_EQ(found[0].annotation, "## \"forward\" ##");
+    EXPECT_TRUE(found[1].empty());
+    EXPECT_EQ(found[2].operation, "aten::mm");
+  }
+  for (std::size_t length = 0; length < text.size(); length += 7) {
+    Source source = Source::memory("x", std::string_view(text).substr(0, length));
+    EXPECT_EQ(read_kineto_contexts(source, places).size(), 3U);
+  }
 }
 
 #ifdef COMMLENS_WITH_ZSTD

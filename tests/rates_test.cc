@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "ingest/nccl_tests.h"
+#include "model/hardware.h"
 #include "model/transfer_fit.h"
 
 namespace commlens {
@@ -100,6 +101,31 @@ TEST(TransferFit, ManySizesAndScatter) {
 }
 
 // --- Peaks ---
+
+// By hand: 8 H100 on one host, 1 GB: 14 steps of 3.4 us and 8.4 us of protocol Simple, then
+// 2 * 7 / 8 of the bytes at 360 GB/s.
+TEST(Hardware, ModelsARingInsideAHost) {
+  const auto large = modelled_transfer("NVIDIA H100 80GB HBM3", Op::all_reduce, 8, 1'000'000'000);
+  ASSERT_TRUE(large.has_value());
+  EXPECT_NEAR(large->ns, 8'400 + 14 * 3'400 + 1.75e9 / 360, 1);
+  EXPECT_NEAR(large->algbw_gbs, 360 / 1.75, 0.001);
+  // 8 bytes go by protocol LL: 6.6 us and 14 hops of 0.6.
+  const auto small = modelled_transfer("NVIDIA H100 80GB HBM3", Op::all_reduce, 8, 8);
+  ASSERT_TRUE(small.has_value());
+  EXPECT_NEAR(small->ns, 6'600 + 14 * 600, 1);
+  const auto gather = modelled_transfer("Tesla V100-SXM2-16GB", Op::all_gather, 4, 400'000'000);
+  ASSERT_TRUE(gather.has_value());
+  EXPECT_NEAR(gather->ns, 8'400 + 3 * 3'400 + 0.75 * 400e6 / 120, 1);
+}
+
+TEST(Hardware, SaysNothingOfWhatItDoesNotKnow) {
+  EXPECT_FALSE(modelled_transfer("AMD Instinct MI300X", Op::all_reduce, 8, 1000).has_value());
+  EXPECT_FALSE(modelled_transfer("", Op::all_reduce, 8, 1000).has_value());
+  EXPECT_FALSE(modelled_transfer("NVIDIA A100-PCIE-40GB", Op::all_reduce, 8, 1000).has_value());
+  EXPECT_FALSE(modelled_transfer("NVIDIA H100 NVL", Op::all_reduce, 2, 1000).has_value());
+  EXPECT_FALSE(modelled_transfer("NVIDIA H200", Op::barrier, 8, 1000).has_value());
+  EXPECT_FALSE(modelled_transfer("NVIDIA H200", Op::all_reduce, 1, 1000).has_value());
+}
 
 TEST(Peaks, AreReadInEveryForm) {
   const auto peaks = parse_peaks("180,all_reduce=360.5,dp:all_gather=40,mesh_tp=300");

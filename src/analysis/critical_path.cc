@@ -72,6 +72,9 @@ struct Contributor {
   Ns time = 0;
   std::int64_t count = 0;
   std::map<std::int64_t, Ns> ranks;
+  // Where its longest segment that is known so far was launched.
+  const CallContext* context = nullptr;
+  Ns context_of = 0;
 };
 using ContributorKey = std::tuple<PathClass, std::string, std::string>;  // name, group
 
@@ -112,18 +115,26 @@ ContributorKey named(const Job& job, const Unnamed& key) {
 }
 
 std::map<ContributorKey, Contributor> contributors_of(const Job& job) {
-  std::map<Unnamed, std::pair<Ns, std::int64_t>> parts;  // time, count
-  for (const PathSegment& segment : job.path.segments) {
-    auto& [time, count] = parts[unnamed(job, segment)];
-    time += segment.time.length();
-    ++count;
+  std::map<Unnamed, Contributor> parts;
+  for (std::size_t i = 0; i < job.path.segments.size(); ++i) {
+    const PathSegment& segment = job.path.segments[i];
+    Contributor& part = parts[unnamed(job, segment)];
+    part.time += segment.time.length();
+    ++part.count;
+    const auto context = job.path.contexts.find(i);
+    if (context == job.path.contexts.end()) continue;
+    part.context = &context->second;
+    part.context_of = segment.time.length();
   }
   std::map<ContributorKey, Contributor> sums;
   for (const auto& [key, part] : parts) {
     Contributor& sum = sums[named(job, key)];
-    sum.time += part.first;
-    sum.count += part.second;
-    sum.ranks[job.ranks[key.rank].rank] += part.first;
+    sum.time += part.time;
+    sum.count += part.count;
+    sum.ranks[job.ranks[key.rank].rank] += part.time;
+    if (part.context == nullptr || part.context_of <= sum.context_of) continue;
+    sum.context = part.context;
+    sum.context_of = part.context_of;
   }
   return sums;
 }
@@ -159,12 +170,27 @@ Table rank_table(const Job& job) {
   return table;
 }
 
-std::string shortened(const std::string& name) {
-  constexpr std::size_t kLongest = 60;
-  if (name.size() <= kLongest) return name;
-  std::size_t cut = kLongest;
+std::string shortened(const std::string& name, std::size_t longest = 60) {
+  if (name.size() <= longest) return name;
+  std::size_t cut = longest;
   while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80U) --cut;
   return name.substr(0, cut) + "...";
+}
+
+Cell known_text(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
+
+// Its four parts, and the one that says most to people.
+void append_context(const CallContext* context, std::vector<Cell>& cells) {
+  const CallContext known = context == nullptr ? CallContext{} : *context;
+  for (const std::string* part :
+       {&known.operation, &known.module, &known.function, &known.annotation})
+    cells.push_back(known_text(*part));
+  const std::string* most = &known.operation;
+  for (const std::string* part : {&known.module, &known.annotation, &known.function}) {
+    if (most == &known.operation && !part->empty()) most = part;
+  }
+  constexpr std::size_t kShownBytes = 32;
+  cells.push_back(known_text(most->size() <= kShownBytes ? *most : shortened(*most, kShownBytes)));
 }
 
 Table contributor_table(const Job& job, const std::map<ContributorKey, Contributor>& sums) {
@@ -177,7 +203,12 @@ Table contributor_table(const Job& job, const std::map<ContributorKey, Contribut
                           {"count", Unit::count, "times"},
                           {"ns", Unit::nanoseconds, "time"},
                           {"share", Unit::ratio, "of the path"},
-                          {"rank", Unit::none, "most on rank"}},
+                          {"rank", Unit::none, "most on rank"},
+                          {"operation", Unit::none, ""},
+                          {"module", Unit::none, ""},
+                          {"function", Unit::none, ""},
+                          {"annotation", Unit::none, ""},
+                          {"launched_in", Unit::none, "launched in"}},
               .rows = {},
               .text_rows = kShownContributors};
   for (const auto& [key, sum] : sums) {
@@ -191,6 +222,7 @@ Table contributor_table(const Job& job, const std::map<ContributorKey, Contribut
          std::get<2>(key).empty() ? Cell() : Cell(std::get<2>(key)), sum.count, sum.time,
          window > 0 ? Cell(static_cast<double>(sum.time) / static_cast<double>(window)) : Cell(),
          most->first});
+    append_context(sum.context, table.rows.back());
   }
   std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
     return std::get<std::int64_t>(a[4]) > std::get<std::int64_t>(b[4]);

@@ -30,8 +30,8 @@ constexpr RowName kNames[kLedgerRowCount] = {
     {"unexplained_ns", "unexplained"},
 };
 
-constexpr std::string_view kSourceWords[] = {"none", "--peak", "--calibrate",
-                                             "the trace's own fit"};
+constexpr std::string_view kSourceWords[] = {"none", "--peak", "--calibrate", "the trace's own fit",
+                                             "a model of the hardware"};
 
 std::vector<RateSource> sources_of(const Ledger& ledger) {
   std::vector<RateSource> sources;

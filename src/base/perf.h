@@ -26,6 +26,7 @@ namespace commlens {
   X(arrange, 1, "")                                       \
   X(relate, 1, "")                                        \
   X(path, 1, "")                                          \
+  X(contexts, 2, "")                                      \
   X(advice, 2, "")                                        \
   X(analyses, 1, "")                                      \
   X(output, 1, "")

@@ -320,12 +320,18 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
       if (command->name == "whatif") add_question_options(*verb, raw.question);
       verb->add_flag("--perf", arguments.output.perf,
                      "Print where the time went, on standard error");
-      if (command->name == "analyze")
+      if (command->name == "analyze") {
+        verb->add_option("--context", arguments.study.context,
+                         "Read inputs once more to say where the critical path was launched: auto "
+                         "(those of up to 300,000 events), always, never")
+            ->type_name("WHEN")
+            ->capture_default_str();
         verb->add_option("--explain", arguments.study.explain,
                          "Also follow this rank's longest waits back to where they came from")
             ->type_name("RANK")
             ->check(CLI::NonNegativeNumber);
-      if (command->name == "analyze") add_rate_options(*verb, arguments.study);
+        add_rate_options(*verb, arguments.study);
+      }
       if (command->name == "analyze")
         verb->add_option("--by", raw.by,
                          "Also sum communication by these keys: op,rank (op, group, size, dtype, "

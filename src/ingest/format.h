@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/source.h"
 #include "model/builder.h"
+#include "model/call_context.h"
 
 namespace commlens {
 
@@ -34,6 +36,10 @@ struct Format {
   // The same for a plain file, by several threads; null where the format cannot be split.
   void (*read_split)(Source& source, std::string_view head, const ReadOptions& options,
                      unsigned threads, TraceBuilder& builder) = nullptr;
+  // Reads the same input once more for what host threads were in at some instants; null where the
+  // format does not tell.
+  std::vector<CallContext> (*read_contexts)(Source& source,
+                                            std::span<const CallPlace> places) = nullptr;
 };
 
 // All formats, in the order in which they are asked.

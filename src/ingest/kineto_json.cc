@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "ingest/format.h"
+#include "ingest/kineto_context.h"
 #include "ingest/kineto_reader.h"
 
 // What this build can unpack.
@@ -212,6 +213,7 @@ constinit const Format kKineto{
     .sniff = sniff,
     .read = read,
     .read_split = read_split,
+    .read_contexts = read_kineto_contexts,
 };
 
 }  // namespace commlens

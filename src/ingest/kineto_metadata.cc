@@ -4,6 +4,7 @@
 //     "pg_size": 2,
 //                    "ranks": [0, 1]}]},
 //   "baseTimeNanoseconds": 1735632360000000000,
+//   "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-80GB", "numSms": 108}],
 //
 // Any field may be missing; on-demand traces print "ranks" as text, cut after some elements.
 // pg_config's list is complete where it is an array, which is why it is preferred to the one on the
@@ -20,6 +21,7 @@ namespace {
 
 // 2^61 ns is the year 2043: with it, a base and a time add up within 64 bits.
 constexpr Ns kLargestBase = Ns{1} << 61U;
+constexpr std::size_t kLongestGpuName = 200;
 
 std::optional<std::int64_t> number(const Token& token) {
   return token.kind == TokenKind::number || token.kind == TokenKind::string ? parse_int(token.text)
@@ -80,6 +82,23 @@ void read_distributed_info(const Token& object, Recording& about, Notes& notes) 
   if (walker.state() != Scan::ok) notes.add(Note::malformed_metadata, "distributedInfo");
 }
 
+// All devices that the process could see, whether it used them or not.
+void read_devices(const Token& array, Recording& about) {
+  Walker walker = inside(array);
+  std::optional<std::string> name;
+  while (walker.next_element()) {
+    if (!walker.enter_object()) continue;
+    std::string_view key;
+    while (walker.next_key(key)) {
+      const Token value = walker.value();
+      if (key != "name") continue;
+      if (name && *name != text(value)) return;  // of different kinds
+      name = text(value);
+    }
+  }
+  if (name) about.gpu_name = name->substr(0, kLongestGpuName);
+}
+
 }  // namespace
 
 void read_kineto_metadata(std::string_view key, const Token& value, Recording& about,
@@ -94,6 +113,8 @@ void read_kineto_metadata(std::string_view key, const Token& value, Recording& a
     } else {
       notes.add(Note::malformed_metadata, "baseTimeNanoseconds: " + std::string(value.text));
     }
+  } else if (key == "deviceProperties" && value.kind == TokenKind::array) {
+    read_devices(value, about);
   } else if (key == "host_name") {
     set(about.host, text(value));
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "model/bandwidth.h"
+#include "model/hardware.h"
 
 namespace commlens {
 namespace {
@@ -54,6 +55,7 @@ struct Achievable::Question {
   std::int64_t bytes = 0;
   const GroupIdentity* group = nullptr;
   std::int64_t rank = 0;
+  std::string_view gpu_name;
 };
 
 Achievable::Achievable(const Job& job, const CommNumbers& numbers, const RateOptions& options)
@@ -71,7 +73,8 @@ Achievable::Achievable(const Job& job, const CommNumbers& numbers, const RateOpt
         .kind = matched ? kinds.kinds[row] : TransferKind{kind_of(comm.op), comm.group_size, 0},
         .bytes = matched ? kinds.bytes[row] : comm.bytes.value_or(-1),
         .group = comm.group >= 0 ? &rank.groups[static_cast<std::size_t>(comm.group)] : nullptr,
-        .rank = rank.rank};
+        .rank = rank.rank,
+        .gpu_name = rank.recording.gpu_name};
     if (question.bytes >= 0) answer(number, question);
   }
   std::sort(rates_.begin(), rates_.end(), [](const AchievableRate& a, const AchievableRate& b) {
@@ -83,9 +86,10 @@ void Achievable::answer(std::uint32_t number, const Question& question) {
   AchievableRate rate{.kind = question.kind, .detail = {}, .fit = {}};
   double time = 0;
   if (!by_peak(question, rate, time) && !by_table(question, rate, time) &&
-      !by_fit(question, rate, time))
+      !by_fit(question, rate, time) && !by_model(question, rate, time))
     return;
-  times_[number] = {whole(time), rate.from != RateSource::fit};
+  const bool by_user = rate.from == RateSource::peak || rate.from == RateSource::calibration;
+  times_[number] = {whole(time), by_user};
   const auto same = std::find_if(rates_.begin(), rates_.end(), [&rate](const AchievableRate& row) {
     return row.kind == rate.kind && row.from == rate.from && row.detail == rate.detail;
   });
@@ -154,6 +158,19 @@ bool Achievable::by_fit(const Question& question, AchievableRate& rate, double& 
   rate.from = RateSource::fit;
   rate.fit = fit->second;
   if (rate.fit.ns_per_byte > 0) rate.algbw_gbs = 1 / rate.fit.ns_per_byte;
+  return true;
+}
+
+// Between hosts nothing is known of the links.
+bool Achievable::by_model(const Question& question, AchievableRate& rate, double& time) {
+  if (question.kind.hosts != 1) return false;
+  const auto modelled =
+      modelled_transfer(question.gpu_name, question.kind.op, question.kind.ranks, question.bytes);
+  if (!modelled) return false;
+  time = modelled->ns;
+  rate.from = RateSource::model;
+  rate.detail = question.gpu_name;
+  rate.algbw_gbs = modelled->algbw_gbs;
   return true;
 }
 

@@ -12,7 +12,8 @@ namespace commlens {
 
 class Achievable {
  public:
-  // By the first of these that knows: the user's peaks, the user's tables, the job's own fits.
+  // By the first of these that knows: the user's peaks, the user's tables, the job's own fits, a
+  // model of the hardware.
   // Throws Error(usage) where a peak names a group that the job does not have.
   Achievable(const Job& job, const CommNumbers& numbers, const RateOptions& options);
 
@@ -30,6 +31,7 @@ class Achievable {
   bool by_peak(const Question& question, AchievableRate& rate, double& time) const;
   bool by_table(const Question& question, AchievableRate& rate, double& time) const;
   bool by_fit(const Question& question, AchievableRate& rate, double& time) const;
+  static bool by_model(const Question& question, AchievableRate& rate, double& time);
 
   const Job& job_;
   const RateOptions& options_;

@@ -110,6 +110,7 @@ std::vector<Call> StretchFinder::calls() const {
 
 std::uint32_t StretchFinder::open(Thread& thread, HostStretch stretch) {
   stretch.before = thread.stretch;
+  stretch.thread = static_cast<std::uint32_t>(&thread - threads_.data());
   work_.stretches.push_back(stretch);
   return thread.stretch = static_cast<std::uint32_t>(work_.stretches.size()) - 1;
 }

@@ -8,6 +8,7 @@ std::string_view rate_source_name(RateSource source) {
     case RateSource::peak: return "peak";
     case RateSource::calibration: return "calibration";
     case RateSource::fit: return "fit";
+    case RateSource::model: return "model";
   }
   return "";
 }

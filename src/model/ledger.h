@@ -30,14 +30,15 @@ enum class LedgerRow : std::uint8_t {
 inline constexpr std::size_t kLedgerRowCount = static_cast<std::size_t>(LedgerRow::unexplained) + 1;
 
 // How it is known what links can do.
-enum class RateSource : std::uint8_t { none, peak, calibration, fit };
-std::string_view rate_source_name(RateSource source);  // "peak", "calibration", "fit"
+enum class RateSource : std::uint8_t { none, peak, calibration, fit, model };
+std::string_view rate_source_name(RateSource source);  // "peak", "calibration", "fit", "model"
 
 // What was taken as achievable for one kind of operation.
 struct AchievableRate {
   TransferKind kind;
   RateSource from = RateSource::none;
-  std::string detail;           // of a peak: its group, where it has one; of a table: its file
+  // Of a peak: its group, where it has one; of a table: its file; of a model: the GPU.
+  std::string detail;
   std::int64_t operations = 0;  // communications that it was used for
   double algbw_gbs = 0;         // that large messages approach; 0: not known
   TransferFit fit;              // of RateSource::fit

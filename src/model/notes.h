@@ -133,8 +133,6 @@ enum class Severity : std::uint8_t {
     "nothing to do")                                                                               \
   X(rank_from_groups, info, "the rank was taken from the groups that the process belongs to",      \
     "keep the names that the dumps were written under")                                            \
-  X(rank_unknown, warning, "nothing says which rank wrote the file, and it was left out",          \
-    "name the file so that it ends in the rank's number: _dump_13")                                \
   X(no_critical_path, info, "there is no critical path, and so no advice",                         \
     "the example says what is missing")
 

@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/call_context.h"
 #include "model/interval_set.h"
 #include "model/work.h"
 
@@ -47,6 +49,9 @@ struct CriticalPath {
   // and if not, why.
   bool sure = true;
   std::string doubt;
+  // Of segments that stand for many: where their activity was launched; of one on the host
+  // (kNoNode): what its thread was in. Empty where nobody looked. Rows of `segments`.
+  std::map<std::size_t, CallContext> contexts;
 };
 
 }  // namespace commlens

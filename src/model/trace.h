@@ -144,10 +144,11 @@ struct Recording {
   std::int64_t stored_bytes = 0;  // as on disk
   std::int64_t events = 0;        // entries of any kind in the file
   std::optional<std::int64_t> rank;
-  std::int64_t world_size = 0;      // 0 is unknown
-  std::string backend;              // "nccl", "gloo", "cpu:gloo,cuda:nccl"; empty is unknown
-  std::string nccl_version;         // empty is unknown
-  std::string host;                 // host name; empty is unknown
+  std::int64_t world_size = 0;  // 0 is unknown
+  std::string backend;          // "nccl", "gloo", "cpu:gloo,cuda:nccl"; empty is unknown
+  std::string nccl_version;     // empty is unknown
+  std::string gpu_name;         // of the GPUs that the process saw; empty: not known, or several
+  std::string host;             // host name; empty is unknown
   std::int64_t process = kUnknown;  // operating system's process id
   std::vector<ProcessGroup> groups;
   Ns clock_base = 0;

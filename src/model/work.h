@@ -45,6 +45,7 @@ struct HostStretch {
   std::uint32_t before = kNoNode;  // stretch of the same thread that made the call
   std::uint32_t other = kNoNode;   // stretch of another thread that handed work over
   Ns other_at = 0;                 // its instant of that
+  std::uint32_t thread = 0;        // row of Recording::threads
   SyncKind kind = SyncKind::device_sync;  // of the blocking call; means nothing where there is none
 
   bool behind_call() const { return call < start; }

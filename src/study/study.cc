@@ -40,6 +40,7 @@
 #include "report/prediction.h"
 #include "report/writer.h"
 #include "study/catalog.h"
+#include "study/contexts.h"
 #include "study/hosts.h"
 
 namespace commlens {
@@ -296,9 +297,9 @@ void relate_ranks(Job& job, unsigned threads) {
 }
 
 // What the job's time consists of: the graph of what waited for what, and the longest way through
-// it. The answer to `question`, if any is asked.
+// it, and what is to be said of that. The answer to the question, if any is asked.
 std::optional<Prediction> follow_path(Job& job, const WorkRoom& room, unsigned threads,
-                                      const std::optional<Question>& question) {
+                                      const StudyOptions& options) {
   if (!room.fits()) {
     for (RankTimeline& rank : job.ranks) rank.work = {};
     job.path.missing =
@@ -316,12 +317,15 @@ std::optional<Prediction> follow_path(Job& job, const WorkRoom& room, unsigned t
   place_on_common_time(job);
   const Graph graph(job);
   job.path = find_critical_path(graph);
+  if (options.context != "never" && !options.question && job.path.known)
+    measured(Stage::contexts,
+             [&] { find_path_contexts(job, options.context == "always", threads); });
   if (!job.path.known) return std::nullopt;
-  if (!question) {
+  if (!options.question) {
     measured(Stage::advice, [&] { job.findings = find_advice(graph, threads); });
     return std::nullopt;
   }
-  Prediction prediction = predict(graph, *question);
+  Prediction prediction = predict(graph, *options.question);
   // What makes the path doubtful makes every replay of it so.
   if (!job.path.sure) {
     prediction.confidence = Confidence::undecidable;
@@ -424,6 +428,7 @@ void check_options(const StudyOptions& options) {
   if (!options.rank_from.empty())
     require_name("--rank-from", options.rank_from, {"file", "name", "order"});
   require_name("--window", options.window, {"gpu", "steps"});
+  require_name("--context", options.context, {"auto", "always", "never"});
   if (!options.steps.empty() && options.steps.back() - options.steps.front() + 1 !=
                                     static_cast<std::int64_t>(options.steps.size())) {
     throw Error(ErrorKind::usage,
@@ -479,9 +484,8 @@ Study run_study(const StudyOptions& options) {
     study.job.ledger = find_ledger(study.job, rates);
   });
   if (options.follow_path)
-    measured(Stage::path, [&] {
-      study.prediction = follow_path(study.job, room, settings.threads, options.question);
-    });
+    measured(Stage::path,
+             [&] { study.prediction = follow_path(study.job, room, settings.threads, options); });
   if (options.follow_path && !study.job.path.known)
     study.job.notes.add(Note::no_critical_path, study.job.path.missing);
   explain_chosen_rank(study.job, options.explain);

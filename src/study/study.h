@@ -30,6 +30,7 @@ struct StudyOptions {
   std::vector<std::string> peaks;            // --peak: "180", "all_reduce=180,dp:all_reduce=40"
   std::vector<std::string> calibrations;     // --calibrate: FILE or OP=FILE
   std::optional<Question> question;          // whatif
+  std::string context = "auto";              // --context: "auto", "always", "never"
   bool follow_path = true;                   // find the critical path and what builds on it
   bool keep_activities = false;              // timelines need every GPU activity; analyses do not
   unsigned jobs = 0;                         // --jobs; 0: all cores
