@@ -440,10 +440,14 @@ void Search::take_unseen() {
         });
     if (explained || !candidate.group->ranks_at(candidate.number, Standing::completed).empty())
       continue;
+    // Who has something pending is held there.
+    Ranks suspects = candidate.unseen;
+    std::erase_if(suspects, [this](std::int64_t rank) { return !job_.is_idle(rank); });
+    if (suspects.empty() && !findings_.empty()) continue;
     const JointGroup& group = *candidate.group;
     DiagnosisFinding finding = group.finding(DiagnosisKind::missing_rank, candidate.number);
     const std::size_t members = std::max(group.members.size(), group.ranks.size());
-    if (2 * candidate.unseen.size() < members) finding.missing_ranks = candidate.unseen;
+    if (2 * candidate.unseen.size() < members) finding.missing_ranks = suspects;
     finding.message =
         rank_words(candidate.waiting) + (candidate.waiting.size() == 1 ? " waits" : " wait") +
         " in " + operation_words(group, candidate.number) + since_words(candidate.since) +
