@@ -1,5 +1,6 @@
 #include "diagnose/remarks.h"
 
+#include <algorithm>
 #include <set>
 
 #include "diagnose/joint_calls.h"
@@ -50,11 +51,30 @@ void add_p2p_in_flight(const JointCalls& job, std::vector<std::string>& remarks)
       evidence_line(oldest->seen));
 }
 
+// Ranks of which there are several dumps.
+void add_repeated(const std::vector<Witness>& witnesses, const std::vector<JointCalls>& jobs,
+                  std::vector<std::string>& remarks) {
+  if (jobs.size() > 1)
+    remarks.push_back("some ranks have dumps in several folders: each of the " +
+                      std::to_string(jobs.size()) + " folders was taken for a job of its own");
+  const auto dumps = std::count_if(witnesses.begin(), witnesses.end(),
+                                   [](const Witness& witness) { return witness.rank >= 0; });
+  std::size_t used = 0;
+  for (const JointCalls& job : jobs) used += job.witnesses.size();
+  const std::size_t left = static_cast<std::size_t>(dumps) - used;
+  if (left > 0)
+    remarks.push_back(std::to_string(left) + (left == 1 ? " dump was" : " dumps were") +
+                      " left out: another one of the same rank holds as many entries or more; "
+                      "give those of one hang only");
+}
+
 }  // namespace
 
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found) {
   std::vector<std::string> remarks;
-  for (const JointCalls& job : join_calls(witnesses)) {
+  const std::vector<JointCalls> jobs = join_calls(witnesses);
+  add_repeated(witnesses, jobs, remarks);
+  for (const JointCalls& job : jobs) {
     const auto absent = absent_ranks(job);
     if (!absent.empty() && !job.witnesses.empty())
       remarks.push_back("there is no usable dump of " + rank_words(absent) +
