@@ -405,6 +405,18 @@ TEST(Diagnose, SendsAndReceivesOfBothSidesAreNoFault) {
   EXPECT_EQ(words(job.findings()), "");
 }
 
+TEST(Diagnose, ASendThatBringsLessThanItsReceiveTakes) {
+  for (const bool odd : {false, true}) {
+    DumpJob job = running_job(2);
+    job.call(0, {.op = "send 0->1", .seq = 1, .state = "completed", .p2p = true});
+    job.call(1, {.op = "recv 1<-0", .seq = 1, .state = "completed", .p2p = true});
+    job.call(0, {.op = "send 0->1", .seq = 2, .in = odd ? "[[1023]]" : "[[1024]]", .p2p = true});
+    job.call(1, {.op = "recv 1<-0", .seq = 2, .out = "[[32, 32]]", .p2p = true});
+    EXPECT_EQ(words(job.findings()),
+              odd ? "size_mismatch 0 (default_pg) #2 send missing= odd= undecidable\n" : "");
+  }
+}
+
 TEST(Diagnose, SendsInACircle) {
   DumpJob job = running_job(3);
   job.call(0, {.op = "send 0->1", .seq = 1, .p2p = true});

@@ -8,13 +8,14 @@ namespace commlens {
 extern const Verdict kFingerprints;
 extern const Verdict kMismatches;
 extern const Verdict kMissingRanks;
+extern const Verdict kP2pSizes;
 extern const Verdict kStates;
 extern const Verdict kTimeouts;
 
 namespace {
 
-constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kStates,
-                                  &kTimeouts};
+constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks,
+                                  &kP2pSizes,     &kStates,     &kTimeouts};
 
 }  // namespace
 
