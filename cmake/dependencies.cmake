@@ -5,6 +5,7 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 
 # gzip: ISA-L inflates about 2.8 times as fast as zlib.
 option(COMMLENS_ISAL "Inflate with ISA-L where it is found" ON)

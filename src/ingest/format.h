@@ -21,6 +21,7 @@ struct ReadOptions {
   // Bytes of a plain file that are worth a thread of their own (see Format::read_split). The result
   // is the same for any number; tests use small ones.
   std::int64_t smallest_piece = std::int64_t{8} << 20U;
+  std::string part = {};  // which of Format::parts; empty: all
 };
 
 struct Format {
@@ -40,6 +41,9 @@ struct Format {
   // format does not tell.
   std::vector<CallContext> (*read_contexts)(Source& source,
                                             std::span<const CallPlace> places) = nullptr;
+  // What a file holds that is a recording of its own each (processes); none where it holds one.
+  // Null where the format has but one a file.
+  std::vector<std::string> (*parts)(const std::string& path) = nullptr;
 };
 
 // All formats, in the order in which they are asked.

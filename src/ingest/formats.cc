@@ -7,11 +7,12 @@ namespace commlens {
 
 // One line an importer.
 extern const Format kKineto;
+extern const Format kNsysSqlite;
 
 namespace {
 
 // Asked from the first to the last; the first that knows a text reads it.
-constexpr const Format* kFormats[] = {&kKineto};
+constexpr const Format* kFormats[] = {&kKineto, &kNsysSqlite};
 
 template <class Test>
 const Format* first_format(Test test) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -125,7 +126,9 @@ bool wants_host_compute(const Recording& recording) {
 
 // What a file that is no trace may have been taken for one by: said, so that the right one is
 // looked for.
-std::string_view known_mistake(std::string_view head) {
+std::string_view known_mistake(const std::string& path, std::string_view head) {
+  if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
+    return " (it is a report of Nsight Systems: export it with nsys export --type=sqlite)";
   const bool dump = head.find("pg_config") != std::string_view::npos &&
                     head.find("traceEvents") == std::string_view::npos;
   if (dump) return " (it is a Flight Recorder dump; `commlens diagnose` reads it)";
@@ -144,6 +147,11 @@ std::string_view known_mistake(std::string_view head) {
   if (begin.starts_with("[[")) return " (it looks like a memory timeline)";
   if (begin.starts_with("{")) return " (it is JSON without \"traceEvents\")";
   return {};
+}
+
+// Recordings of one file are told apart by what they are of.
+std::string shown_path(const FoundInput& input) {
+  return input.part.empty() ? input.path : input.path + " (process " + input.part + ")";
 }
 
 void load_one(const FoundInput& input, const LoadOptions& options, unsigned threads,
@@ -181,7 +189,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
         !input.named && source.trouble().empty() && (json || !looks_like_trace(input.path));
     result.expected = result.skipped && is_truth_of_simulation(head);
     result.trouble = source.name() + ": is of no format that can be read" +
-                     std::string(known_mistake(head)) +
+                     std::string(known_mistake(input.path, head)) +
                      (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
                      "; `commlens formats` lists them, --input-format names one";
     return;
@@ -189,8 +197,8 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
   result.format = format->name;
   // Standard input cannot be read a second time: its host ranges are kept from the start.
   const bool once = input.path == "-";
-  result.recording =
-      read_recording(input.path, *format, source, head, {.host_compute = once}, threads);
+  result.recording = read_recording(shown_path(input), *format, source, head,
+                                    {.host_compute = once, .part = input.part}, threads);
   if (wants_host_compute(result.recording) && !once) {
     Source again = Source::open(input.path);
     const std::string again_head = read_head(again);
@@ -198,6 +206,26 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
         read_recording(input.path, *format, again, again_head, {.host_compute = true}, 1);
   }
   result.usable = true;
+}
+
+// What a file holds, where that is several recordings. Trouble is left to reading it.
+std::vector<std::string> parts_of(const std::string& path) {
+  constexpr std::size_t kEnough = 64;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return {};
+  std::string head(kEnough, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  for (const Format* format : formats()) {
+    if (format->parts == nullptr || !format->sniff(head)) continue;
+    try {
+      return format->parts(path);
+    } catch (const Error&) {
+      return {};
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -237,6 +265,16 @@ std::string read_head(Source& source) {
   return head;
 }
 
+std::vector<FoundInput> split_into_recordings(const std::vector<FoundInput>& found) {
+  std::vector<FoundInput> recordings;
+  for (const FoundInput& input : found) {
+    const std::vector<std::string> parts = parts_of(input.path);
+    if (parts.empty()) recordings.push_back(input);
+    for (const std::string& part : parts) recordings.push_back({input.path, input.named, part});
+  }
+  return recordings;
+}
+
 void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
           const std::function<void(std::size_t, LoadedInput&&)>& consume) {
   // Threads beyond the number of files help with single ones.
@@ -248,7 +286,7 @@ void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
   std::exception_ptr failure;
   const auto read_one = [&](std::size_t i) {
     LoadedInput input;
-    input.path = inputs[i].path;
+    input.path = shown_path(inputs[i]);
     try {
       load_one(inputs[i], options, threads_each, input);
     } catch (const Error& error) {

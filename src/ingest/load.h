@@ -34,9 +34,12 @@ struct LoadedInput {
 // nothing stays in the list: opening it then says what is wrong.
 struct FoundInput {
   std::string path;
-  bool named = true;  // by the user, not found in a folder
+  bool named = true;      // by the user, not found in a folder
+  std::string part = {};  // of a file that holds several recordings (Format::parts); else empty
 };
 std::vector<FoundInput> find_inputs(const std::vector<std::string>& paths);
+// The same, with as many inputs for a file as it holds recordings.
+std::vector<FoundInput> split_into_recordings(const std::vector<FoundInput>& found);
 
 // The first bytes of a text that say something, enough to see a format by: blanks before them are
 // passed over, however many. Empty where there are none.

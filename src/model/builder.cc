@@ -291,7 +291,7 @@ void TraceBuilder::drop_lost_times() {
   std::vector<bool> lost(gpu.size());
   std::int64_t count = 0;
   for (std::size_t i = 0; i < gpu.size(); ++i) {
-    lost[i] = gpu.start[i] == 0 || gpu.start[i] < earliest;
+    lost[i] = (gpu.start[i] == 0 && !zero_is_a_time_) || gpu.start[i] < earliest;
     if (!lost[i]) continue;
     ++count;
     recording_.notes.add(Note::zero_timestamp, recording_.strings.get(gpu.name[i]));

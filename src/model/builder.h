@@ -45,6 +45,9 @@ class TraceBuilder {
   Recording& about() { return recording_; }
   Notes& notes() { return recording_.notes; }
 
+  // Times count from the start of the recording: 0 is one of them, not a lost one.
+  void take_zero_for_a_time() { zero_is_a_time_ = true; }
+
   // Adds what another builder was given, as if it had been pushed here after everything else.
   void append(TraceBuilder&& later);
 
@@ -71,6 +74,7 @@ class TraceBuilder {
   std::map<CollectiveMeta, MetaId> metas_;
   std::vector<std::vector<Interval>> host_compute_;  // by thread, nested ranges left out
   std::size_t external_equals_correlation_ = 0;
+  bool zero_is_a_time_ = false;
 };
 
 }  // namespace commlens

@@ -107,6 +107,12 @@ enum class Severity : std::uint8_t {
   X(unknown_size, info,                                                                            \
     "communication events of unknown size are left out of bytes and bandwidth",                    \
     "record with PyTorch 2.4 or newer for message sizes")                                          \
+  X(whole_graphs, warning, "CUDA graphs were traced as a whole: their kernels are not known",      \
+    "record with nsys profile --cuda-graph-trace=node")                                            \
+  X(sizes_not_exported, info, "communications without a size: the export holds no payloads",       \
+    "export again with nsys export --type=sqlite --include-blobs=true")                            \
+  X(damaged_table, error, "a table could not be read to its end; the rows before that were used",  \
+    "export the report again")                                                                     \
   X(possible_communication, warning,                                                               \
     "kernels counted as compute have a name that speaks of communication",                         \
     "if they move data between GPUs, name them in a rules file (--rules)")                         \

@@ -172,7 +172,7 @@ struct ReadInput {
 };
 
 std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& settings) {
-  const std::vector<FoundInput> found = find_inputs(options.paths);
+  const std::vector<FoundInput> found = split_into_recordings(find_inputs(options.paths));
   std::vector<ReadInput> inputs(found.size());
   const LoadOptions how{
       .input_format = options.input_format, .jobs = settings.threads, .progress = options.progress};

@@ -1,0 +1,62 @@
+// A Nsight Systems export as a database: opened to be read, never to be changed, and never trusted.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace commlens {
+
+// One row of a query, valid during the call that it is handed to.
+class NsysRow {
+ public:
+  explicit NsysRow(sqlite3_stmt* statement) : statement_(statement) {}
+  bool is_null(int column) const;
+  std::int64_t integer(int column, std::int64_t otherwise = 0) const;
+  std::string_view text(int column) const;   // empty where there is none
+  std::string_view bytes(int column) const;  // a blob, or text that holds one
+
+ private:
+  sqlite3_stmt* statement_;
+};
+
+class NsysDatabase {
+ public:
+  // Throws Error(input) where it cannot be opened as a database.
+  explicit NsysDatabase(const std::string& path);
+
+  // Whether there is such a table with any row.
+  bool has(std::string_view table) const;
+  // Rows of a table with these columns, NULL in place of one that it does not have; nothing where
+  // there is no such table. `where` and `order` are SQL over columns that the table has. What makes
+  // reading stop early is kept in `trouble`.
+  void each(std::string_view table, const std::vector<std::string_view>& columns,
+            const std::function<void(const NsysRow&)>& visit, std::string_view where = {},
+            std::string_view order = {});
+  bool has_column(std::string_view table, std::string_view column) const;
+
+  // Of the table StringIds; empty where there is none.
+  std::string_view string(std::int64_t id) const;
+
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  void read_strings();
+
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> database_;
+  std::vector<std::pair<std::int64_t, std::string>> strings_;  // by id
+  std::string trouble_;
+};
+
+}  // namespace commlens

@@ -1,0 +1,157 @@
+// Nsight Systems exports: SQLite databases written by `nsys export --type=sqlite`.
+//
+// Problem: tables and columns come and go with each release, one file holds several processes, and
+// beside the events it holds whole environments with their secrets. Method: only named tables,
+// columns and keys are asked for; what is missing reads as NULL. Each process that used a GPU is a
+// recording of its own. Times count from the start of the session, whose time of day is in
+// TARGET_INFO_SESSION_START_TIME. When it is wrong: sizes of messages are there only when exported
+// with --include-blobs=true; kernels of CUDA graphs only when traced with --cuda-graph-trace=node.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/error.h"
+#include "ingest/format.h"
+#include "ingest/nsys_process.h"
+#include "model/rank_list.h"
+
+namespace commlens {
+
+extern const Format kNsysSqlite;
+
+namespace {
+
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+
+bool sniff(std::string_view head) { return head.starts_with(kMagic); }
+
+bool is_export(const NsysDatabase& database) {
+  return database.has("META_DATA_EXPORT") || database.has("StringIds") ||
+         database.has("CUPTI_ACTIVITY_KIND_KERNEL");
+}
+
+// Processes that ran something on a GPU, by their id.
+std::vector<std::int64_t> gpu_processes(NsysDatabase& database) {
+  std::vector<std::int64_t> found;
+  for (const std::string_view table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                       "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"}) {
+    if (!database.has_column(table, "globalPid")) continue;
+    database.each(table, {"globalPid"}, [&found](const NsysRow& row) {
+      if (row.is_null(0)) return;
+      const std::int64_t process = row.integer(0);
+      if (std::find(found.begin(), found.end(), process) == found.end()) found.push_back(process);
+    });
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> parts(const std::string& path) {
+  NsysDatabase database(path);
+  const std::vector<std::int64_t> processes = gpu_processes(database);
+  std::vector<std::string> names;
+  if (processes.size() < 2) return names;
+  for (const std::int64_t process : processes) names.push_back(std::to_string(process));
+  return names;
+}
+
+// The value of a row of a table of names and values; empty where there is none.
+std::string value_of(NsysDatabase& database, std::string_view table, std::string_view name) {
+  std::string value;
+  database.each(
+      table, {"value"},
+      [&value](const NsysRow& row) {
+        if (value.empty()) value = row.text(0);
+      },
+      "name = '" + std::string(name) + "'");
+  return value;
+}
+
+void read_clock(NsysDatabase& database, TraceBuilder& builder) {
+  Recording& about = builder.about();
+  if (value_of(database, "META_DATA_EXPORT", "EXPORT_PARAM_TIME_NORMALIZE") == "true") {
+    about.clock = ClockBase::epoch;  // times are of the day already
+    return;
+  }
+  constexpr std::int64_t kLargestBase = std::int64_t{1} << 61U;
+  database.each("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [&about](const NsysRow& row) {
+    const std::int64_t base = row.integer(0, -1);
+    if (base <= 0 || base > kLargestBase) return;
+    about.clock_base = base;
+    about.clock = ClockBase::epoch;
+  });
+}
+
+// Rows whose value is `NAME="value"`: of these, names that launchers give ranks by, and no others.
+// They are of the moment when nsys was started, and so of a rank only where each has an nsys of its
+// own.
+void read_rank_of_launcher(NsysDatabase& database, TraceBuilder& builder) {
+  constexpr std::array<std::string_view, 4> kNames{"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK",
+                                                   "PMI_RANK"};
+  for (const std::string_view name : kNames) {
+    const std::string begin = std::string(name) + "=\"";
+    database.each(
+        "META_DATA_CAPTURE", {"value"},
+        [&](const NsysRow& row) {
+          const std::string_view text = row.text(0);
+          std::int64_t rank = -1;
+          const char* from = text.data() + begin.size();
+          const auto end = std::from_chars(from, text.data() + text.size(), rank);
+          if (end.ptr != from && rank >= 0 && rank < kMostRanks && !builder.about().rank)
+            builder.about().rank = rank;
+        },
+        "name LIKE 'PROCESS_%:ENVIRONMENT_VARIABLE' AND value LIKE '" + begin + "%'");
+  }
+}
+
+void read_rank_of_mpi(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
+  database.each(
+      "MPI_RANKS", {"rank"},
+      [&builder](const NsysRow& row) {
+        const std::int64_t rank = row.integer(0, -1);
+        if (rank >= 0 && rank < kMostRanks) builder.about().rank = rank;
+      },
+      process.global_pid ? process.of_thread() : std::string());
+}
+
+void read(Source& source, std::string_view, const ReadOptions& options, TraceBuilder& builder) {
+  if (!source.is_plain_file())
+    throw Error(ErrorKind::input, source.name() +
+                                      ": a database can only be read from a plain file: unpack it, "
+                                      "and give its name");
+  NsysDatabase database(source.name());
+  if (!is_export(database))
+    throw Error(ErrorKind::input, source.name() +
+                                      ": is a database, but no export of Nsight Systems (nsys "
+                                      "export --type=sqlite)");
+  NsysProcess process;
+  std::int64_t id = 0;
+  if (std::from_chars(options.part.data(), options.part.data() + options.part.size(), id).ec ==
+          std::errc{} &&
+      !options.part.empty())
+    process.global_pid = id;
+  Recording& about = builder.about();
+  about.backend = "nccl";
+  about.host = value_of(database, "TARGET_INFO_SYSTEM_ENV", "Hostname");
+  if (process.global_pid) about.process = NsysProcess::pid(*process.global_pid);
+  builder.take_zero_for_a_time();
+  read_clock(database, builder);
+  read_nsys_gpu(database, process, builder);
+  read_nsys_host(database, process, builder);
+  read_nsys_nccl(database, process, builder);
+  read_rank_of_mpi(database, process, builder);
+  if (!about.rank && !process.global_pid) read_rank_of_launcher(database, builder);
+  if (!database.trouble().empty()) builder.notes().add(Note::damaged_table, database.trouble());
+}
+
+}  // namespace
+
+constinit const Format kNsysSqlite{
+    .name = "nsys-sqlite",
+    .summary = "Nsight Systems exports (nsys export --type=sqlite)",
+    .sniff = sniff,
+    .read = read,
+    .parts = parts,
+};
+
+}  // namespace commlens

@@ -1,0 +1,310 @@
+// Nsight Systems exports: databases made here, with what a release has, what an old one lacks, and
+// what damage does.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "ingest/load.h"
+
+namespace commlens {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kFirst = std::int64_t{100} << 24;  // globalPid of process 100
+constexpr std::int64_t kSecond = std::int64_t{200} << 24;
+
+class Export {
+ public:
+  Export()
+      : path_(fs::temp_directory_path() /
+              ("commlens_nsys_" + std::to_string(::getpid()) + ".sqlite")) {
+    fs::remove(path_);
+    sqlite3_open(path_.c_str(), &database_);
+    run("CREATE TABLE StringIds(id INTEGER, value TEXT)");
+    run("CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT)");
+    run("INSERT INTO META_DATA_EXPORT VALUES('EXPORT_SCHEMA_VERSION', '3.25.0')");
+    run("INSERT INTO StringIds VALUES(1, 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL'), (2, 'gemm'),"
+        "(3, 'cudaLaunchKernel_v7000'), (4, 'cudaStreamSynchronize_v3020'),"
+        "(5, 'cudaStreamWaitEvent_v3020'), (6, 'ncclAllReduce'), (7, 'ncclGroupStart'),"
+        "(8, 'ncclGroupEnd'), (9, 'ncclSend'), (10, 'ncclRecv'), (11, 'ncclDevKernel_SendRecv'),"
+        "(12, 'cuLaunchKernelEx'), (13, 'ncclCommInitRankConfig')");
+  }
+  ~Export() {
+    close();
+    fs::remove(path_);
+  }
+  Export(const Export&) = delete;
+  Export& operator=(const Export&) = delete;
+
+  void run(const std::string& sql) {
+    char* trouble = nullptr;
+    ASSERT_EQ(sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, &trouble), SQLITE_OK)
+        << trouble << sql;
+  }
+  void run_with_blob(const std::string& sql, const std::string& blob) {
+    sqlite3_stmt* statement = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(database_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+        << sql;
+    sqlite3_bind_blob(statement, 1, blob.data(), static_cast<int>(blob.size()), SQLITE_STATIC);
+    ASSERT_EQ(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_finalize(statement);
+  }
+  void close() {
+    if (database_ != nullptr) sqlite3_close(database_);
+    database_ = nullptr;
+  }
+  std::vector<LoadedInput> load() {
+    close();
+    return commlens::load(split_into_recordings(find_inputs({path_.string()})), {});
+  }
+  std::string path() const { return path_.string(); }
+
+  // A process with a gemm, an all-reduce that its stream waits for, and NCCL's ranges.
+  void add_tables() {
+    run("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER, "
+        "contextId"
+        " INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName "
+        "INTEGER,"
+        " shortName INTEGER)");
+    run("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid INTEGER,"
+        " correlationId INTEGER, nameId INTEGER)");
+    run("CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId"
+        " INTEGER, globalTid INTEGER, domainId INTEGER, binaryData TEXT)");
+    run("INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'NCCL', NULL, 0, 1, NULL)");
+  }
+  void add_process(std::int64_t pid, int device) {
+    const std::string id = std::to_string(pid);
+    const std::string thread = std::to_string(pid + 7);
+    const std::string on = std::to_string(device);
+    run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, " + on + ", 1, 7, 1, " + id +
+        ", 2, 2),"
+        "(3000, 5000, " +
+        on + ", 1, 20, 2, " + id + ", 1, 1)");
+    run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(1000, 1010, " + thread +
+        ", 1, 3),"
+        "(1500, 1510, " +
+        thread + ", 2, 3), (1600, 5100, " + thread + ", 3, 4)");
+    run("INSERT INTO NVTX_EVENTS VALUES(1400, 1550, 59, NULL, 6, " + thread + ", 1, NULL)");
+  }
+
+ private:
+  fs::path path_;
+  sqlite3* database_ = nullptr;
+};
+
+std::string name_of(const Recording& recording, StringId id) {
+  return std::string(recording.strings.get(id));
+}
+
+TEST(Nsys, EachProcessIsARecording) {
+  Export file;
+  file.add_tables();
+  file.add_process(kSecond, 1);
+  file.add_process(kFirst, 0);
+  file.run("CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER)");
+  file.run("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES(1779630014975716426)");
+  file.run("CREATE TABLE TARGET_INFO_SYSTEM_ENV(name TEXT, value TEXT)");
+  file.run("INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES('Hostname', 'node-a')");
+  const auto inputs = file.load();
+  ASSERT_EQ(inputs.size(), 2U);
+  for (const LoadedInput& input : inputs) {
+    ASSERT_TRUE(input.usable) << input.trouble;
+    EXPECT_EQ(input.format, "nsys-sqlite");
+    const Recording& recording = input.recording;
+    EXPECT_EQ(recording.path, input.path);
+    EXPECT_EQ(recording.clock_base, 1779630014975716426);
+    EXPECT_EQ(recording.clock, ClockBase::epoch);
+    EXPECT_EQ(recording.host, "node-a");
+    ASSERT_EQ(recording.gpu.size(), 2U);
+    EXPECT_EQ(name_of(recording, recording.gpu.name[0]), "gemm");
+    EXPECT_EQ(recording.gpu.start[1], 3000);
+    EXPECT_EQ(recording.launches.size(), 2U);
+    ASSERT_EQ(recording.sync_calls.size(), 1U);
+    EXPECT_EQ(recording.sync_calls[0].kind, SyncKind::stream_sync);
+    ASSERT_EQ(recording.host_ranges.size(), 1U);
+    EXPECT_EQ(name_of(recording, recording.host_ranges[0].name), "allreduce");
+    EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+  }
+  EXPECT_EQ(inputs[0].recording.process, 100);
+  EXPECT_EQ(inputs[1].recording.process, 200);
+  EXPECT_NE(inputs[0].path, inputs[1].path);
+}
+
+// As small as one sample: no context, no process, no tables of the machine; a kernel at 0.
+TEST(Nsys, MissingColumnsAreNoTrouble) {
+  Export file;
+  file.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER,"
+      " streamId INTEGER, correlationId INTEGER, shortName INTEGER)");
+  file.run(
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(9, 11, 0, 7, 2, 2), (0, 5, 0, 7, 1, 2),"
+      "(20, 18, 0, 7, 3, 2)");
+  const auto inputs = file.load();
+  ASSERT_EQ(inputs.size(), 1U);
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.gpu.size(), 2U);  // the third ends before it starts
+  EXPECT_EQ(recording.gpu.start[0], 0);
+  EXPECT_EQ(recording.notes.count(Note::negative_duration), 1);
+  EXPECT_EQ(recording.clock, ClockBase::unknown);
+}
+
+std::string word(std::uint64_t value) {
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &value, 8);
+  return bytes;
+}
+
+TEST(Nsys, PayloadsTellSizesAndRanks) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.run("DELETE FROM NVTX_EVENTS WHERE eventType = 59");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 16777227, 0, 10, 'NCCL communicator ID', "
+      "NULL),"
+      "(1, 16777227, 1, 5, 'No. of ranks', 8), (1, 16777227, 2, 5, 'Rank', 12),"
+      "(1, 16777221, 0, 10, 'NCCL communicator ID', NULL), (1, 16777221, 1, 22, 'Message size "
+      "[bytes]', 8)");
+  const std::string thread = std::to_string(kFirst + 7);
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(10, 900, 59, NULL, 13, " + thread + ", 1, ?1)",
+                     word(1) + word(16777227) + word(16) + word(32) + word(77) +
+                         word(4 + (std::uint64_t{3} << 32U)));
+  file.run_with_blob(
+      "INSERT INTO NVTX_EVENTS VALUES(1400, 1550, 59, NULL, 6, " + thread + ", 1, ?1)",
+      word(1) + word(16777221) + word(16) + word(48) + word(77) + word(4096));
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.rank, 3);
+  EXPECT_EQ(recording.world_size, 4);
+  ASSERT_EQ(recording.host_ranges.size(), 1U);
+  ASSERT_TRUE(recording.host_ranges[0].meta.valid());
+  const CollectiveMeta& meta = recording.metas[recording.host_ranges[0].meta.index()];
+  EXPECT_EQ(meta.in_elements, 4096);
+  EXPECT_EQ(meta.group_size, 4);
+  EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 0);
+}
+
+// A group's kernels are launched inside its end.
+TEST(Nsys, AGroupIsToldByItsEnd) {
+  Export file;
+  file.add_tables();
+  const std::string thread = std::to_string(kFirst + 7);
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 11, 11)");
+  file.run("INSERT INTO NVTX_EVENTS VALUES(100, 110, 59, NULL, 7, " + thread +
+           ", 1, NULL),"
+           "(120, 130, 59, NULL, 9, " +
+           thread + ", 1, NULL), (140, 150, 59, NULL, 10, " + thread +
+           ", 1, NULL),"
+           "(160, 300, 59, NULL, 8, " +
+           thread + ", 1, NULL), (400, 410, 59, 'aten::mul', NULL, " + thread + ", 0, NULL)");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.host_ranges.size(), 3U);
+  EXPECT_EQ(name_of(recording, recording.host_ranges[2].name), "coalesced");
+  EXPECT_EQ(recording.host_ranges[2].start, 160);
+}
+
+// What waited for what, as far as the record of the event is there.
+TEST(Nsys, WaitsNeedTheirEvent) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  const std::string id = std::to_string(kFirst);
+  file.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start INTEGER, end INTEGER, deviceId "
+      "INTEGER,"
+      " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType "
+      "INTEGER,"
+      " eventSyncId INTEGER)");
+  file.run(
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT(eventSyncId INTEGER, correlationId INTEGER, "
+      "deviceId"
+      " INTEGER, contextId INTEGER, streamId INTEGER, globalPid INTEGER)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES(41, 10, 0, 1, 7, " + id + ")");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(1200, 1210, 0, 1, 20, 11, " +
+           id +
+           ", 2, 41),"
+           "(1300, 1310, 0, 1, 20, 12, " +
+           id + ", 2, 99), (1600, 5100, 0, 1, 7, 3, " + id + ", 3, 0)");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const auto& records = inputs[0].recording.sync_records;
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].kind, SyncKind::stream_wait);
+  EXPECT_EQ(records[0].source.stream, 7);
+  EXPECT_EQ(records[0].stream.stream, 20);
+  EXPECT_EQ(records[0].record_correlation, 10U);
+  EXPECT_EQ(records[1].kind, SyncKind::stream_sync);
+}
+
+// An environment holds secrets: of all its rows only the rank is looked at.
+TEST(Nsys, NothingOfTheEnvironmentIsKept) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.run("CREATE TABLE META_DATA_CAPTURE(name TEXT, value TEXT)");
+  file.run(
+      "INSERT INTO META_DATA_CAPTURE VALUES"
+      "('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN=\"hf_planted_secret\"'),"
+      "('PROCESS_0:ENVIRONMENT_VARIABLE', 'RANK=\"5\"'),"
+      "('PROCESS_0:ENVIRONMENT_VARIABLE', 'RANKING=\"9\"')");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  EXPECT_EQ(inputs[0].recording.rank, 5);
+  for (std::size_t i = 0; i < inputs[0].recording.strings.size(); ++i)
+    EXPECT_EQ(inputs[0].recording.strings.get(StringId::from(i)).find("planted"),
+              std::string_view::npos);
+}
+
+TEST(Nsys, OtherDatabasesAreRefused) {
+  Export file;
+  file.run("DROP TABLE StringIds");
+  file.run("DROP TABLE META_DATA_EXPORT");
+  file.run("CREATE TABLE contacts(name TEXT)");
+  const auto inputs = file.load();
+  ASSERT_EQ(inputs.size(), 1U);
+  EXPECT_FALSE(inputs[0].usable);
+  EXPECT_NE(inputs[0].trouble.find("no export of Nsight Systems"), std::string::npos)
+      << inputs[0].trouble;
+}
+
+// Cut anywhere, or with bytes changed anywhere: usable or not, but nothing worse.
+TEST(Nsys, DamageIsSaidOrHarmless) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.close();
+  std::ifstream whole(file.path(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(whole), std::istreambuf_iterator<char>()};
+  const std::string copy = file.path() + ".damaged";
+  const auto read_copy = [&copy](const std::string& text) {
+    std::ofstream(copy, std::ios::binary) << text;
+    for (const LoadedInput& input : load(split_into_recordings(find_inputs({copy})), {}))
+      EXPECT_TRUE(input.usable || !input.trouble.empty());
+  };
+  for (std::size_t length = 0; length < bytes.size(); length += 997)
+    read_copy(bytes.substr(0, length));
+  for (std::size_t at = 16; at < bytes.size(); at += 211) {
+    std::string damaged = bytes;
+    for (std::size_t i = at; i < std::min(bytes.size(), at + 7); ++i)
+      damaged[i] = static_cast<char>(~damaged[i]);
+    read_copy(damaged);
+  }
+  fs::remove(copy);
+}
+
+}  // namespace
+}  // namespace commlens
