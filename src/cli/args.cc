@@ -323,7 +323,7 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
       if (command->name == "analyze") {
         verb->add_option("--context", arguments.study.context,
                          "Read inputs once more to say where the critical path was launched: auto "
-                         "(those of up to 300,000 events), always, never")
+                         "(those of up to 50,000 events), always, never")
             ->type_name("WHEN")
             ->capture_default_str();
         verb->add_option("--explain", arguments.study.explain,
