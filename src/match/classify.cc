@@ -27,7 +27,7 @@ namespace commlens {
 namespace {
 
 // What one activity turned out to be.
-struct Verdict {
+struct Judged {
   ActivityClass kind = ActivityClass::compute;
   Op op = Op::unknown;
   Evidence evidence = Evidence::kernel_name;
@@ -116,7 +116,7 @@ class Classifier {
     }
   }
 
-  Verdict judge(std::size_t i) {
+  Judged judge(std::size_t i) {
     const GpuActivities& gpu = recording_.gpu;
     if (gpu.meta[i].valid()) return from_meta(gpu.meta[i], Evidence::metadata);
     if (const auto link = links_.by_external_id(gpu.external_id[i]))
@@ -131,7 +131,7 @@ class Classifier {
     return judge_by_name(i);
   }
 
-  Verdict from_meta(MetaId meta, Evidence evidence) const {
+  Judged from_meta(MetaId meta, Evidence evidence) const {
     const std::string_view collective =
         recording_.strings.get(recording_.metas[meta.index()].collective);
     return {.kind = ActivityClass::communication,
@@ -142,12 +142,12 @@ class Classifier {
   }
 
   // A host operation that is surely communication but does not say which: the name may.
-  Verdict from_host(const HostLink& link, Evidence evidence, std::size_t i) {
-    Verdict verdict{.kind = ActivityClass::communication,
-                    .op = link.op,
-                    .evidence = evidence,
-                    .meta = link.meta,
-                    .dtype = {}};
+  Judged from_host(const HostLink& link, Evidence evidence, std::size_t i) {
+    Judged verdict{.kind = ActivityClass::communication,
+                   .op = link.op,
+                   .evidence = evidence,
+                   .meta = link.meta,
+                   .dtype = {}};
     if (link.op != Op::unknown || recording_.gpu.kind[i] != ActivityKind::kernel) return verdict;
     if (const auto nested = links_.by_nesting(i))
       return from_host(*nested, Evidence::host_nesting, i);
@@ -159,7 +159,7 @@ class Classifier {
     return verdict;
   }
 
-  Verdict judge_by_name(std::size_t i) {
+  Judged judge_by_name(std::size_t i) {
     const JudgedName& name = judged(recording_.gpu.name[i]);
     const bool by_rule = name.rule != nullptr && rule_decides(name);
     const bool communicates = by_rule ? name.rule->kind == NameClass::communication
@@ -172,7 +172,7 @@ class Classifier {
     }
     const auto link = links_.by_nesting(i);
     if (link) {
-      Verdict verdict = from_host(*link, Evidence::host_nesting, i);
+      Judged verdict = from_host(*link, Evidence::host_nesting, i);
       verdict.dtype = name.built_in.dtype;
       return verdict;
     }
@@ -206,7 +206,7 @@ class Classifier {
     return name;
   }
 
-  void add(std::size_t i, const Verdict& verdict) {
+  void add(std::size_t i, const Judged& verdict) {
     const GpuActivities& gpu = recording_.gpu;
     const StreamId stream = gpu.stream[i];
     StreamLane& stream_lane = streams_[stream.index()];

@@ -37,7 +37,7 @@ constexpr std::array<RoleName, 16> kWords{{{GroupRole::data, "dp"},
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> description_words(std::string_view text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
     if (is_letter(c)) {
@@ -54,7 +54,7 @@ using Axes = std::array<bool, kNames.size() + 1>;  // by GroupRole
 // Those that a description names.
 Axes axes_of(std::string_view description) {
   Axes named{};
-  for (const std::string& word : words_of(description)) {
+  for (const std::string& word : description_words(description)) {
     for (const RoleName& known : kWords) {
       if (word == known.name) named[static_cast<std::size_t>(known.role)] = true;
     }
