@@ -491,12 +491,12 @@ TEST(ChromeTimeline, HostIntervals) {
   RankTimeline rank = make_rank(0, {});
   Recording& recording = rank.recording;
   recording.threads = {{1, 1}};
-  recording.host_ranges = {{.start = 4,
-                            .end = 9,
-                            .thread = ThreadId::from(0),
-                            .name = recording.strings.intern("all_reduce"),
-                            .backend = recording.strings.intern("gloo"),
-                            .meta = {}}};
+  recording.host_ranges.push_back({.start = 4,
+                                   .end = 9,
+                                   .thread = ThreadId::from(0),
+                                   .name = recording.strings.intern("all_reduce"),
+                                   .backend = recording.strings.intern("gloo"),
+                                   .meta = {}});
   recording.host_compute = IntervalSet({{0, 5}});
   const Timeline timeline = read_timeline(write(make_job({std::move(rank)})));
   EXPECT_EQ(timeline.processes.at(0), "rank 0 (CPU)");

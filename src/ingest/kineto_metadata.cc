@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "base/decimal.h"
+#include "ingest/kineto_values.h"
 #include "model/rank_list.h"
 
 namespace commlens {
@@ -22,11 +22,6 @@ namespace {
 // 2^61 ns is the year 2043: with it, a base and a time add up within 64 bits.
 constexpr Ns kLargestBase = Ns{1} << 61U;
 constexpr std::size_t kLongestGpuName = 200;
-
-std::optional<std::int64_t> metadata_number(const Token& token) {
-  return token.kind == TokenKind::number || token.kind == TokenKind::string ? parse_int(token.text)
-                                                                            : std::nullopt;
-}
 
 std::string text(const Token& token) {
   return token.kind == TokenKind::string ? unescaped(token.text) : std::string();
@@ -49,8 +44,7 @@ ProcessGroup read_group(Walker& walker) {
     if (key == "pg_name")
       group.name = value.kind == TokenKind::number ? std::string(value.text) : text(value);
     if (key == "pg_desc") group.description = text(value);
-    if (key == "pg_size")
-      group.size = std::max<std::int64_t>(0, metadata_number(value).value_or(0));
+    if (key == "pg_size") group.size = std::max<std::int64_t>(0, number(value).value_or(0));
     if (key == "ranks") group.ranks = parse_rank_list(value.text);
   }
   return group;
@@ -72,11 +66,11 @@ void read_distributed_info(const Token& object, Recording& about, Notes& notes) 
     if (key == "nccl_version" && text(value) != "unknown") set(about.nccl_version, text(value));
     if (key == "pg_config" && value.kind == TokenKind::array) read_groups(value, about);
     if (key == "world_size") {
-      const std::int64_t size = metadata_number(value).value_or(0);
+      const std::int64_t size = number(value).value_or(0);
       if (size > 0) about.world_size = std::min<std::int64_t>(size, kMostRanks);
     }
     if (key == "rank") {
-      const auto rank = metadata_number(value);
+      const auto rank = number(value);
       if (rank && *rank >= 0 && *rank < kMostRanks) about.rank = rank;
     }
   }
@@ -107,7 +101,7 @@ void read_kineto_metadata(std::string_view key, const Token& value, Recording& a
   if (key == "distributedInfo" && value.kind == TokenKind::object) {
     read_distributed_info(value, about, notes);
   } else if (key == "baseTimeNanoseconds") {
-    const auto base = metadata_number(value);
+    const auto base = number(value);
     if (base && *base >= 0 && *base <= kLargestBase) {
       about.clock_base = *base;
       about.clock = ClockBase::epoch;

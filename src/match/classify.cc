@@ -118,7 +118,8 @@ class Classifier {
 
   Judged judge(std::size_t i) {
     const GpuActivities& gpu = recording_.gpu;
-    if (gpu.meta[i].valid()) return from_meta(gpu.meta[i], Evidence::metadata);
+    const MetaId meta = gpu.meta[i];
+    if (meta.valid()) return from_meta(meta, Evidence::metadata);
     if (const auto link = links_.by_external_id(gpu.external_id[i]))
       return from_host(*link, Evidence::host_operation, i);
     if (const auto link = links_.by_launch(gpu.correlation[i]))
@@ -211,23 +212,25 @@ class Classifier {
     const StreamId stream = gpu.stream[i];
     StreamLane& stream_lane = streams_[stream.index()];
     Lane& lane = *stream_lane.device;
+    const Interval time = gpu.interval(i);
+    const StringId name = gpu.name[i];
     rank_.classes[i] = verdict.kind;
-    lane.cover(gpu.interval(i));
+    lane.cover(time);
     switch (verdict.kind) {
       case ActivityClass::compute:
         if (stream_lane.compute.empty()) stream_lane.compute.reserve(stream_lane.activities);
-        stream_lane.compute.push_back(gpu.interval(i));
-        kernel_times_.add(gpu.name[i], gpu.end[i] - gpu.start[i]);
-        if (possible(gpu.name[i])) possible_[gpu.name[i]] += gpu.end[i] - gpu.start[i];
+        stream_lane.compute.push_back(time);
+        kernel_times_.add(name, time.length());
+        if (possible(name)) possible_[name] += time.length();
         return;
-      case ActivityClass::memory: lane.memory.push_back(gpu.interval(i)); return;
+      case ActivityClass::memory: lane.memory.push_back(time); return;
       case ActivityClass::communication: break;
     }
     ++rank_.evidence[static_cast<std::size_t>(verdict.evidence)];
-    CommOp op{.time = gpu.interval(i),
+    CommOp op{.time = time,
               .source = i,
               .stream = stream,
-              .name = gpu.name[i],
+              .name = name,
               .dtype = {},
               .op = verdict.op,
               .evidence = verdict.evidence,
