@@ -18,7 +18,7 @@ if(COMMLENS_FUZZ)
 endif()
 
 find_program(CCACHE ccache)
-if(CCACHE)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 else()
   message(STATUS "ccache not found: rebuilding takes longer")

@@ -2,11 +2,13 @@
 // damage.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -25,10 +27,12 @@
 #include "base/blocks.h"
 #include "base/decimal.h"
 #include "base/error.h"
+#include "base/packed.h"
 #include "base/sink.h"
 #include "base/source.h"
 #include "base/strings.h"
 #include "base/suggest.h"
+#include "base/unfinished.h"
 #include "base/utf8.h"
 #include "slow_pipe.h"
 
@@ -339,6 +343,29 @@ TEST(Sink, FullDiskIsInternal) {
             ErrorKind::internal);
 }
 
+TEST(Sink, SignalsLeaveNothingUnfinished) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    const Folder folder;
+    std::ofstream(folder.file("old.json")) << "old";
+    const pid_t child = fork();
+    if (child == 0) {
+      signal(number, SIG_DFL);
+      remove_unfinished_on_signals();
+      Sink done(folder.file("done.json"));
+      done.close();
+      Sink first(folder.file("old.json"));
+      Sink second(folder.file("new.json"));
+      raise(number);
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(content(folder.file("old.json")), "old");
+    EXPECT_EQ(folder.entries(), 2U) << "old.json and done.json";
+  }
+}
+
 TEST(Sink, DeviceIsWrittenInPlace) {
   Sink sink("/dev/null");
   sink.append("x");
@@ -396,6 +423,12 @@ TEST(Source, WhatCannotBeOpened) {
   const Folder folder;
   EXPECT_EQ(error_of([&] { Source::open(folder.file("absent")); }), ErrorKind::input);
   EXPECT_EQ(error_of([&] { Source::open(folder.file(".")); }), ErrorKind::input);
+}
+
+TEST(Source, EndlessDevicesAreRefused) {
+  if (access("/dev/zero", R_OK) != 0) GTEST_SKIP() << "no /dev/zero here";
+  EXPECT_EQ(error_of([] { Source::open("/dev/zero"); }), ErrorKind::input);
+  EXPECT_NO_THROW(Source::open("/dev/null")) << "which ends at once, and is called empty";
 }
 
 TEST(Source, FileAndPipe) {
@@ -885,6 +918,108 @@ TEST(Blocks, IteratorsServeAlgorithms) {
   EXPECT_EQ(std::count(made.begin(), made.end(), -1), 10);
   EXPECT_EQ(made.begin()[16'384], -1);
   EXPECT_EQ(*(made.end() - 1), list.back());
+}
+
+// ---------------------------------------------------------------------------------------------
+// packed.h
+
+template <class T>
+void expect_packs(const std::vector<T>& list) {
+  Packed<T> made;
+  for (const T& value : list) made.push_back(value);
+  ASSERT_EQ(made.size(), list.size());
+  ASSERT_TRUE(made == list);
+  ASSERT_TRUE(std::equal(made.begin(), made.end(), list.begin(), list.end()));
+  Packed<T> copy = made;
+  copy.push_back(T{});
+  ASSERT_TRUE(made == list) << "a copy stands alone";
+  Packed<T> moved = std::move(made);
+  ASSERT_TRUE(moved == list);
+  made = {};  // what was moved from can be used again
+  made.push_back(T{});
+  ASSERT_EQ(made.size(), 1U);
+  moved.clear();
+  ASSERT_TRUE(moved.empty());
+}
+
+// Values within `range` of each other, "none" now and then; sizes around the borders of runs.
+template <class T>
+std::vector<T> near(std::size_t size, std::uint64_t range, T none, std::mt19937_64& random) {
+  std::vector<T> list;
+  const std::uint64_t from = random();
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t distance = range == 0 ? random() : random() % range;
+    list.push_back(random() % 16 == 0 ? none : static_cast<T>(from + distance));
+  }
+  return list;
+}
+
+TEST(Packed, EveryWidth) {
+  std::mt19937_64 random(5);
+  for (const std::size_t size : {0U, 1U, 127U, 128U, 129U, 255U, 256U, 257U, 1000U}) {
+    for (unsigned bits = 0; bits <= 64; ++bits) {
+      const std::uint64_t range = bits == 64 ? 0 : std::uint64_t{1} << bits;
+      expect_packs(near<Ns>(size, range, std::numeric_limits<Ns>::min(), random));
+      expect_packs(near<std::uint64_t>(size, range, 0, random));
+      expect_packs(near<std::uint32_t>(size, range, ~0U, random));
+    }
+  }
+}
+
+TEST(Packed, ExtremesAndNothing) {
+  using Limits = std::numeric_limits<Ns>;
+  std::vector<Ns> list;
+  for (int i = 0; i < 100; ++i)
+    for (const Ns value : {Limits::min(), Limits::max(), Ns{0}, Ns{-1}, Limits::min() + 1})
+      list.push_back(value);
+  expect_packs(list);
+  expect_packs(std::vector<Ns>(300, Limits::min()));
+  expect_packs(std::vector<Ns>(300, 7));
+  expect_packs(std::vector<StringId>(300));
+  std::vector<StringId> names(300, StringId::from(5));
+  names[140] = StringId::none();
+  expect_packs(names);
+}
+
+// More than one chunk of bytes, of runs whose widths do not divide it.
+TEST(Packed, Large) {
+  std::mt19937_64 random(6);
+  std::vector<Ns> list;
+  for (std::size_t i = 0; i < 2'000; ++i) {
+    const std::vector<Ns> run =
+        near<Ns>(128, std::uint64_t{1} << (i % 60), std::numeric_limits<Ns>::min(), random);
+    list.insert(list.end(), run.begin(), run.end());
+  }
+  expect_packs(list);
+}
+
+TEST(Packed, Set) {
+  std::mt19937_64 random(7);
+  std::vector<Ns> list = near<Ns>(1'000, 1'000, std::numeric_limits<Ns>::min(), random);
+  Packed<Ns> made;
+  for (const Ns value : list) made.push_back(value);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t at = random() % list.size();
+    const Ns near_it = list[at] ^ static_cast<Ns>(random() % 256);
+    const Ns value = i % 50 == 0  ? static_cast<Ns>(random())
+                     : i % 7 == 0 ? std::numeric_limits<Ns>::min()
+                                  : near_it;
+    list[at] = value;
+    made.set(at, value);
+    ASSERT_EQ(made[at], value);
+  }
+  EXPECT_TRUE(made == list);
+  made.assign(3, 9);
+  EXPECT_TRUE(made == (std::vector<Ns>{9, 9, 9}));
+}
+
+TEST(Packed, IteratorsServeAlgorithms) {
+  Packed<std::uint64_t> made;
+  for (std::uint64_t i = 0; i < 1'000; ++i) made.push_back(3 * i);
+  EXPECT_EQ(std::lower_bound(made.begin(), made.end(), 500U) - made.begin(), 167);
+  EXPECT_EQ(*(made.end() - 1), 2'997U);
+  EXPECT_EQ(made.begin()[130], 390U);
+  EXPECT_EQ(std::count(made.begin(), made.end(), 390U), 1);
 }
 
 }  // namespace

@@ -24,23 +24,30 @@
 namespace commlens {
 namespace {
 
+struct JsonMember;
 struct Json {
   std::string text;  // of a string (unescaped), number or word
-  std::vector<std::pair<std::string, Json>> members;
+  std::vector<JsonMember> members;
   std::vector<Json> items;
 
-  const Json* find(std::string_view key) const {
-    for (const auto& [name, value] : members) {
-      if (name == key) return &value;
-    }
-    return nullptr;
-  }
+  const Json* find(std::string_view key) const;
   const Json& at(std::string_view key) const {
     const Json* found = find(key);
     if (found == nullptr) throw std::runtime_error("no member " + std::string(key));
     return *found;
   }
 };
+struct JsonMember {
+  std::string name;
+  Json value;
+};
+
+const Json* Json::find(std::string_view key) const {
+  for (const auto& [name, value] : members) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
 
 class JsonReader {
  public:
@@ -89,7 +96,7 @@ class JsonReader {
       blanks();
       take(':');
       if (json.find(key) != nullptr) fail();
-      json.members.emplace_back(std::move(key), read());
+      json.members.push_back({std::move(key), read()});
     }
     take('}');
     return json;
@@ -484,12 +491,12 @@ TEST(ChromeTimeline, HostIntervals) {
   RankTimeline rank = make_rank(0, {});
   Recording& recording = rank.recording;
   recording.threads = {{1, 1}};
-  recording.host_ranges = {{.start = 4,
-                            .end = 9,
-                            .thread = ThreadId::from(0),
-                            .name = recording.strings.intern("all_reduce"),
-                            .backend = recording.strings.intern("gloo"),
-                            .meta = {}}};
+  recording.host_ranges.push_back({.start = 4,
+                                   .end = 9,
+                                   .thread = ThreadId::from(0),
+                                   .name = recording.strings.intern("all_reduce"),
+                                   .backend = recording.strings.intern("gloo"),
+                                   .meta = {}});
   recording.host_compute = IntervalSet({{0, 5}});
   const Timeline timeline = read_timeline(write(make_job({std::move(rank)})));
   EXPECT_EQ(timeline.processes.at(0), "rank 0 (CPU)");

@@ -277,7 +277,7 @@ TEST(OwnTime, OutlivesTheColumns) {
     ASSERT_EQ(f.rank.kernel_times.size(), same.rank.kernel_times.size());
     // Their memory is given back, too.
     ASSERT_EQ(f.rank.devices[0].starts.capacity(), 0U);
-    ASSERT_EQ(f.rank.recording.host_ranges.capacity(), 0U);
+    ASSERT_EQ(f.rank.recording.host_ranges.size(), 0U);
     ASSERT_EQ(f.rank.classes.capacity(), 0U);
   }
 }

@@ -157,7 +157,7 @@ std::string_view costliest(const Cost& cost) {
   return most->first.substr(0, 60);
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_contention(const Scene& scene) {
   Candidate candidate;
   Cost cost;
   std::int64_t ranks = 0;
@@ -189,7 +189,7 @@ extern const Finder kContention;
 constinit const Finder kContention{
     .id = "contention",
     .summary = "Kernels that are slower beside communication than their twins alone",
-    .find = find,
+    .find = find_contention,
 };
 
 }  // namespace commlens

@@ -59,7 +59,7 @@ std::string evidence_of(const Scene& scene, const Exposed& exposed) {
          " of it; the gain is that of transfers that take no time, waiting stays";
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_exposed(const Scene& scene) {
   std::map<Key, Exposed> found;
   scene.each_communication(
       [&](std::uint32_t row, std::size_t i, const CommOp& op, const MatchedOp*) {
@@ -93,7 +93,7 @@ extern const Finder kExposed;
 constinit const Finder kExposed{
     .id = "exposed_communication",
     .summary = "Communication on the critical path that compute does not hide",
-    .find = find,
+    .find = find_exposed,
 };
 
 }  // namespace commlens

@@ -4,7 +4,7 @@
 namespace commlens {
 namespace {
 
-Candidate candidate_of(const Job& job, const Straggler& straggler) {
+Candidate late_host_candidate(const Job& job, const Straggler& straggler) {
   Candidate candidate;
   candidate.change.host_in_time.assign(job.ranks.size(), false);
   for (std::size_t row = 0; row < job.ranks.size(); ++row)
@@ -24,10 +24,11 @@ Candidate candidate_of(const Job& job, const Straggler& straggler) {
   return candidate;
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_late_host(const Scene& scene) {
   std::vector<Candidate> found;
   for (const Straggler& straggler : scene.job().stragglers.rows) {
-    if (straggler.cause == Cause::host) found.push_back(candidate_of(scene.job(), straggler));
+    if (straggler.cause == Cause::host)
+      found.push_back(late_host_candidate(scene.job(), straggler));
   }
   return found;
 }
@@ -38,7 +39,7 @@ extern const Finder kLateHost;
 constinit const Finder kLateHost{
     .id = "late_host",
     .summary = "A rank whose host launches later than its peers'",
-    .find = find,
+    .find = find_late_host,
 };
 
 }  // namespace commlens

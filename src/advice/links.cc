@@ -6,7 +6,7 @@
 namespace commlens {
 namespace {
 
-Candidate candidate_of(const Scene& scene, const Straggler& straggler) {
+Candidate link_candidate(const Scene& scene, const Straggler& straggler) {
   Candidate candidate{.finding = {}, .change = unchanged(scene.graph())};
   scene.each_communication(
       [&](std::uint32_t row, std::size_t i, const CommOp&, const MatchedOp* matched) {
@@ -31,11 +31,11 @@ Candidate candidate_of(const Scene& scene, const Straggler& straggler) {
   return candidate;
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_links(const Scene& scene) {
   std::vector<Candidate> found;
   for (const Straggler& straggler : scene.job().stragglers.rows) {
     if (straggler.cause == Cause::link && straggler.pace > 1)
-      found.push_back(candidate_of(scene, straggler));
+      found.push_back(link_candidate(scene, straggler));
   }
   return found;
 }
@@ -46,7 +46,7 @@ extern const Finder kSlowLink;
 constinit const Finder kSlowLink{
     .id = "slow_link",
     .summary = "A link whose transfers take longer than other links' at the same size",
-    .find = find,
+    .find = find_links,
 };
 
 }  // namespace commlens

@@ -37,7 +37,7 @@ Bubble bubble_of(const Job& job) {
   return bubble;
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_pipeline(const Scene& scene) {
   if (!scene.job().waits.known) return {};
   const Bubble bubble = bubble_of(scene.job());
   if (bubble.ranks < 2 || bubble.waiting <= 0) return {};
@@ -75,7 +75,7 @@ extern const Finder kPipelineBubble;
 constinit const Finder kPipelineBubble{
     .id = "pipeline_bubble",
     .summary = "Waiting of pipeline stages for each other, apart from transfer",
-    .find = find,
+    .find = find_pipeline,
 };
 
 }  // namespace commlens

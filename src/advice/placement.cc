@@ -89,7 +89,7 @@ Candidate describe(const std::pair<Op, std::string>& key, Crossing crossing) {
   return std::move(crossing.candidate);
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_placement(const Scene& scene) {
   const std::int64_t room = most_ranks_of_a_host(scene.job());
   Crossings crossings;
   scene.each_communication(
@@ -107,7 +107,7 @@ extern const Finder kPlacement;
 constinit const Finder kPlacement{
     .id = "placement",
     .summary = "Groups that span hosts although they would fit into one",
-    .find = find,
+    .find = find_placement,
 };
 
 }  // namespace commlens

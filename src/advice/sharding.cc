@@ -28,7 +28,7 @@ std::map<const MatchedOp*, double> evened(const Scene& scene) {
   return parts;
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_sharding(const Scene& scene) {
   const auto& stragglers = scene.job().stragglers.rows;
   const auto cause = std::find_if(stragglers.begin(), stragglers.end(), [](const Straggler& row) {
     return row.cause == Cause::imbalance;
@@ -65,7 +65,7 @@ extern const Finder kUnequalSharding;
 constinit const Finder kUnequalSharding{
     .id = "unequal_sharding",
     .summary = "A rank that exchanges more bytes than its peers",
-    .find = find,
+    .find = find_sharding,
 };
 
 }  // namespace commlens

@@ -38,7 +38,7 @@ Candidate candidate_of(const Scene& scene, const Straggler& straggler) {
   return candidate;
 }
 
-std::vector<Candidate> find(const Scene& scene) {
+std::vector<Candidate> find_slow_rank(const Scene& scene) {
   std::vector<Candidate> found;
   for (const Straggler& straggler : scene.job().stragglers.rows) {
     if (straggler.cause == Cause::compute && straggler.link.empty())
@@ -53,7 +53,7 @@ extern const Finder kSlowRank;
 constinit const Finder kSlowRank{
     .id = "slow_rank",
     .summary = "A rank whose compute takes longer than its peers'",
-    .find = find,
+    .find = find_slow_rank,
 };
 
 }  // namespace commlens

@@ -156,7 +156,7 @@ std::string sentence(const Sums& sums, const std::string& of_what) {
          percent(sums.exposed, sums.window) + " of the time is exposed communication.";
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_breakdown(const Job& job, const AnalysisOptions&) {
   Result result;
   // GPU time and host time are never added up: a range on a host holds waiting of other kinds too.
   const Sums gpu = sum_up(job, true);
@@ -190,7 +190,7 @@ constinit const Analysis kBreakdown{
     .summary =
         "Where each rank's time goes: compute, hidden and exposed communication, copies, idle; by "
         "step too",
-    .run = run,
+    .run = run_breakdown,
 };
 
 }  // namespace commlens

@@ -93,7 +93,7 @@ std::string sentence(const Summary& summary) {
   return line + ".";
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_clocks(const Job& job, const AnalysisOptions&) {
   Table table{.name = "clocks",
               .section = {},
               .title = {},
@@ -126,7 +126,7 @@ extern const Analysis kClocks;
 constinit const Analysis kClocks{
     .name = "clocks",
     .summary = "How the ranks' clocks relate, and how far that can be trusted",
-    .run = run,
+    .run = run_clocks,
 };
 
 }  // namespace commlens

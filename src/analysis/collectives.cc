@@ -85,7 +85,7 @@ Table mismatch_table(const Matching& matching) {
   return table;
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_collectives(const Job& job, const AnalysisOptions&) {
   Result result;
   if (!has_several_ranks(job)) {
     result.tables.push_back({.name = "collectives",
@@ -109,7 +109,7 @@ extern const Analysis kCollectives;
 constinit const Analysis kCollectives{
     .name = "collectives",
     .summary = "Which operations of different ranks are one, how that is known, and what is not",
-    .run = run,
+    .run = run_collectives,
 };
 
 }  // namespace commlens

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostContributors = 50;
 constexpr std::size_t kShownContributors = 6;
 
-std::string percent(Ns part, Ns whole) {
+std::string percent_of(Ns part, Ns whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%",
                 whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
@@ -157,7 +157,7 @@ Table op_table(const std::map<ContributorKey, Contributor>& sums) {
   return table;
 }
 
-Table rank_table(const Job& job) {
+Table path_rank_table(const Job& job) {
   Table table{.name = "by_rank",
               .section = "critical_path",
               .title = {},
@@ -242,7 +242,7 @@ std::string sentence(const Job& job) {
   bool first = true;
   for (const PathClass kind : kinds) {
     if (sum_of(path, kind) == 0) continue;
-    line += (first ? "" : ", ") + percent(sum_of(path, kind), path.window.length()) + ' ' +
+    line += (first ? "" : ", ") + percent_of(sum_of(path, kind), path.window.length()) + ' ' +
             std::string(path_class_name(kind));
     first = false;
   }
@@ -255,7 +255,7 @@ std::string sentence(const Job& job) {
   return line + ".";
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_critical_path(const Job& job, const AnalysisOptions&) {
   Result result;
   if (!job.path.known || job.path.window.length() == 0) {
     if (!job.path.missing.empty())
@@ -267,7 +267,7 @@ Result run(const Job& job, const AnalysisOptions&) {
   result.lines.push_back(sentence(job));
   result.tables.push_back(sums_table(job.path));
   result.tables.push_back(op_table(sums));
-  result.tables.push_back(rank_table(job));
+  result.tables.push_back(path_rank_table(job));
   result.tables.push_back(contributor_table(job, sums));
   return result;
 }
@@ -278,7 +278,7 @@ extern const Analysis kCriticalPath;
 constinit const Analysis kCriticalPath{
     .name = "critical_path",
     .summary = "What the job's time consists of: the longest chain of dependencies over all ranks",
-    .run = run,
+    .run = run_critical_path,
 };
 
 }  // namespace commlens

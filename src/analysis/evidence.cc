@@ -6,7 +6,7 @@
 namespace commlens {
 namespace {
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_evidence(const Job& job, const AnalysisOptions&) {
   std::array<std::int64_t, kEvidenceCount> counts{};
   std::int64_t doubtful = 0;
   std::int64_t events = 0;
@@ -54,7 +54,7 @@ constinit const Analysis kEvidenceCounts{
     .summary =
         "How it is known what communicates: by metadata, host operation, nesting, kernel name or "
         "your rules",
-    .run = run,
+    .run = run_evidence,
 };
 
 }  // namespace commlens

@@ -101,7 +101,7 @@ std::string closing(const Job& job, std::int64_t rank) {
          of_another(*waiter);
 }
 
-Result run(const Job& job, const AnalysisOptions& options) {
+Result run_explain(const Job& job, const AnalysisOptions& options) {
   Result result;
   if (!options.explain) return result;
   Table table{.name = "explain",
@@ -141,7 +141,7 @@ extern const Analysis kExplain;
 constinit const Analysis kExplain{
     .name = "explain",
     .summary = "With --explain RANK: the trail behind each of that rank's longest waits",
-    .run = run,
+    .run = run_explain,
 };
 
 }  // namespace commlens

@@ -9,13 +9,13 @@ namespace {
 // As many as fit on a screen beside the ledger; all of them are in the JSON.
 constexpr std::size_t kShown = 3;
 
-std::string milliseconds(Ns time) {
+std::string milliseconds_of(Ns time) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f ms", static_cast<double>(time) / 1e6);
   return text;
 }
 
-std::string percent(Ns part, Ns whole) {
+std::string percent_of_step(Ns part, Ns whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f %%",
                 whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
@@ -24,8 +24,9 @@ std::string percent(Ns part, Ns whole) {
 
 std::string sentence(std::size_t number, const Finding& finding, Ns step) {
   return std::to_string(number) + ". " + finding.title + ". Up to " +
-         milliseconds(finding.recoverable) + " a step (" + percent(finding.recoverable, step) +
-         "), " + std::string(confidence_name(finding.confidence)) + ". " + finding.advice;
+         milliseconds_of(finding.recoverable) + " a step (" +
+         percent_of_step(finding.recoverable, step) + "), " +
+         std::string(confidence_name(finding.confidence)) + ". " + finding.advice;
 }
 
 Table findings_table(const Findings& findings) {

@@ -34,7 +34,7 @@ std::vector<Cell> row_of(const std::string& id, GroupSums& sums) {
   return cells;
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_groups(const Job& job, const AnalysisOptions&) {
   std::map<std::string, GroupSums> groups;  // by label; operations without a group have none
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
@@ -86,7 +86,7 @@ extern const Analysis kGroups;
 constinit const Analysis kGroups{
     .name = "groups",
     .summary = "What each process group costs, and with which operations",
-    .run = run,
+    .run = run_groups,
 };
 
 }  // namespace commlens

@@ -173,7 +173,7 @@ std::vector<std::string> sentences(const Ledger& ledger) {
   return lines;
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_ledger(const Job& job, const AnalysisOptions&) {
   Result result;
   if (!job.ledger.known) {
     result.tables.push_back(
@@ -193,7 +193,7 @@ extern const Analysis kLedger;
 constinit const Analysis kLedger{
     .name = "ledger",
     .summary = "What the time of a step is made of, without remainder",
-    .run = run,
+    .run = run_ledger,
 };
 
 }  // namespace commlens

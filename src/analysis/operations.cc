@@ -7,7 +7,7 @@
 namespace commlens {
 namespace {
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_operations(const Job& job, const AnalysisOptions&) {
   std::map<Op, CommStats> by_op;
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
@@ -31,7 +31,7 @@ constinit const Analysis kOperations{
     .name = "operations",
     .summary =
         "What each kind of operation costs: count, bytes, time, hidden and exposed part, bandwidth",
-    .run = run,
+    .run = run_operations,
 };
 
 }  // namespace commlens

@@ -18,7 +18,7 @@ std::int64_t class_of(const CommOp& op) {
              : static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(*op.bytes)));
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_sizes(const Job& job, const AnalysisOptions&) {
   std::map<std::tuple<Op, std::int64_t, std::int64_t>, CommStats> classes;
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {
@@ -59,7 +59,7 @@ extern const Analysis kSizes;
 constinit const Analysis kSizes{
     .name = "sizes",
     .summary = "How cost and bandwidth depend on the message size, by operation and group size",
-    .run = run,
+    .run = run_sizes,
 };
 
 }  // namespace commlens

@@ -133,7 +133,7 @@ Table sum_by(const Job& job, const std::vector<std::string>& keys) {
   return table;
 }
 
-Result run(const Job& job, const AnalysisOptions& options) {
+Result run_slices(const Job& job, const AnalysisOptions& options) {
   static const std::vector<std::vector<std::string>> kAlways = {
       {"dtype"}, {"stream"}, {"step"}, {"rank"}};
   Result result;
@@ -159,7 +159,7 @@ extern const Analysis kSlices;
 constinit const Analysis kSlices{
     .name = "slices",
     .summary = "Communication summed by dtype, stream, step, rank, and by any keys given with --by",
-    .run = run,
+    .run = run_slices,
 };
 
 }  // namespace commlens

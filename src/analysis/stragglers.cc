@@ -65,7 +65,7 @@ std::string nobody(const Stragglers& stragglers) {
   return line + ".";
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_stragglers(const Job& job, const AnalysisOptions&) {
   Result result;
   const Stragglers& stragglers = job.stragglers;
   for (const Straggler& straggler : stragglers.rows) {
@@ -95,7 +95,7 @@ extern const Analysis kStragglers;
 constinit const Analysis kStragglers{
     .name = "stragglers",
     .summary = "Which rank, link or host makes the others wait, why, and how surely",
-    .run = run,
+    .run = run_stragglers,
 };
 
 }  // namespace commlens

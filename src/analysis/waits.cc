@@ -22,7 +22,7 @@ Table sums_table(const Waits& waits) {
           .rows = {{waits.total, waits.undecidable, waits.unattributed}}};
 }
 
-std::string percent(Ns part, Ns whole) {
+std::string percent_of_waiting(Ns part, Ns whole) {
   char text[32];
   std::snprintf(text, sizeof text, "%.0f %%",
                 whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
@@ -31,9 +31,9 @@ std::string percent(Ns part, Ns whole) {
 
 // What the tables below do not say of themselves.
 std::string sums_sentence(const Waits& waits) {
-  return "Of all waiting, " + percent(waits.undecidable, waits.total) +
+  return "Of all waiting, " + percent_of_waiting(waits.undecidable, waits.total) +
          " could have another order of ranks within the clocks' bounds, and " +
-         percent(waits.unattributed, waits.total) + " cannot be followed to an origin.";
+         percent_of_waiting(waits.unattributed, waits.total) + " cannot be followed to an origin.";
 }
 
 Table rank_table(const Job& job) {
@@ -146,7 +146,7 @@ Table matrix_table(const Job& job) {
   return table;
 }
 
-Result run(const Job& job, const AnalysisOptions&) {
+Result run_waits(const Job& job, const AnalysisOptions&) {
   Result result;
   if (!job.waits.known) {
     result.tables.push_back(
@@ -168,7 +168,7 @@ extern const Analysis kWaits;
 constinit const Analysis kWaits{
     .name = "waits",
     .summary = "How long each rank waited, for whom, and which rank that came from",
-    .run = run,
+    .run = run_waits,
 };
 
 }  // namespace commlens

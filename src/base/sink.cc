@@ -25,7 +25,10 @@ Sink::Sink(const std::string& path) : path_(path) {
     return;
   }
   const bool in_place = is_special(path);
-  if (!in_place) temporary_ = path + ".tmp." + std::to_string(getpid());
+  if (!in_place) {
+    temporary_ = path + ".tmp." + std::to_string(getpid());
+    unfinished_.remember(temporary_);
+  }
   file_ = std::fopen(in_place ? path.c_str() : temporary_.c_str(), "wb");
   if (file_ == nullptr) {
     throw Error(ErrorKind::usage, path + ": cannot be written: " + std::strerror(errno) +

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/unfinished.h"
+
 namespace commlens {
 
 class Sink {
@@ -41,6 +43,7 @@ class Sink {
   std::FILE* file_ = nullptr;
   std::string path_;       // what the user named; empty for memory
   std::string temporary_;  // what is written until close(); empty when written in place
+  Unfinished unfinished_;  // the same
 };
 
 }  // namespace commlens

@@ -25,6 +25,14 @@ struct PlainDecoder : Decoder {
   }
 };
 
+// Such as /dev/zero, of which no end is ever read. A terminal ends when its user says so.
+bool is_endless(const struct stat& info, int file) {
+  if (S_ISBLK(info.st_mode)) return true;
+  if (!S_ISCHR(info.st_mode) || isatty(file) == 1) return false;
+  struct stat null{};
+  return stat("/dev/null", &null) != 0 || info.st_rdev != null.st_rdev;
+}
+
 }  // namespace
 
 void Source::read_ahead() { decoder_ = make_ahead_decoder(std::move(decoder_)); }
@@ -38,11 +46,14 @@ Source Source::open(const std::string& path) {
   const int file = path == "-" ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) throw Error(ErrorKind::input, path + ": cannot be opened: " + std::strerror(errno));
   auto raw = std::make_unique<Raw>(file);
+  const std::string name = path == "-" ? "standard input" : path;
   struct stat info{};
   if (fstat(file, &info) == 0) {
-    if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, path + ": is a folder, not a file");
+    if (S_ISDIR(info.st_mode)) throw Error(ErrorKind::input, name + ": is a folder, not a file");
+    if (is_endless(info, file))
+      throw Error(ErrorKind::input, name + ": is a device, not a file; name a recording");
   }
-  Source source(path == "-" ? "standard input" : path);
+  Source source(name);
   if (S_ISREG(info.st_mode)) source.stored_bytes_ = info.st_size;
   source.decoder_ = std::make_unique<PlainDecoder>(std::move(raw));
   const bool named_file = S_ISREG(info.st_mode) && path != "-";

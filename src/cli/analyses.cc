@@ -4,7 +4,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) { return print_list(arguments, list_analyses()); }
+int run_analyses(const Arguments& arguments) { return print_list(arguments, list_analyses()); }
 
 }  // namespace
 
@@ -12,6 +12,6 @@ extern const Command kAnalyses;
 constinit const Command kAnalyses{.name = "analyses",
                                   .summary = "List what is computed",
                                   .example = "commlens analyses",
-                                  .run = run};
+                                  .run = run_analyses};
 
 }  // namespace commlens::cli

@@ -4,7 +4,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_analyze(const Arguments& arguments) {
   check_options(arguments.study);
   Sink sink(arguments.output
                 .path);  // opened before the work: a mistyped folder should not cost ten minutes
@@ -25,7 +25,7 @@ constinit const Command kAnalyze{
     .name = "analyze",
     .summary = "Say where communication time goes in these traces",
     .example = "commlens analyze traces/ --steps 10..13 --format json -o analysis.json",
-    .run = run,
+    .run = run_analyze,
 };
 
 }  // namespace commlens::cli

@@ -1,7 +1,9 @@
-// The command line as plain values. args.cc is the only file that knows how it is parsed.
+// The command line as plain values. args*.cc alone know how it is parsed.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "simulate/faults.h"
 #include "study/study.h"
@@ -28,9 +30,23 @@ struct Arguments {
 // Throws Error(usage) with one sentence for words that are not understood.
 Arguments parse_arguments(int argc, char** argv);
 
-// A completion script for a shell ("bash", "zsh", "fish"), and the man page, made from the same
-// definitions.
-std::string completion_script(const std::string& shell);
-std::string man_page();
+// What the same definitions say, for completions and the man page.
+struct OptionWords {
+  std::vector<std::string> short_names;  // without dashes
+  std::vector<std::string> long_names;
+  std::string value;       // what follows it, such as "FILE"; empty for a flag
+  std::string positional;  // the name of one that is no option
+  std::string help;
+};
+struct VerbWords {
+  std::string name;
+  std::string summary;
+  std::vector<OptionWords> options;
+};
+std::vector<VerbWords> describe_verbs();
+// "-o, --output", with what is to stand between two.
+std::string option_names(const OptionWords& option, std::string_view between);
+std::string describe_program();
+std::string describe_exit_codes();
 
 }  // namespace commlens::cli

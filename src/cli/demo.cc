@@ -48,7 +48,7 @@ constexpr std::string_view kExplanation =
     "all-reduces run beside the backward pass and mostly do. Try it on your own: commlens analyze "
     "FOLDER\n";
 
-int run(const Arguments& arguments) {
+int run_demo(const Arguments& arguments) {
   Sink sink(arguments.output.path);
   const ScratchFolder scratch;
   simulate::Scenario job;
@@ -74,7 +74,7 @@ constinit const Command kDemo{
     .name = "demo",
     .summary = "Simulate, analyse and explain a small training run; needs no input",
     .example = "commlens demo",
-    .run = run,
+    .run = run_demo,
 };
 
 }  // namespace commlens::cli

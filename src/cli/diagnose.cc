@@ -5,7 +5,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_diagnose(const Arguments& arguments) {
   Sink sink(arguments.output.path);
   const Diagnosis diagnosis = diagnose({.paths = arguments.study.paths,
                                         .input_format = arguments.study.input_format,
@@ -28,7 +28,7 @@ constinit const Command kDiagnose{
     .name = "diagnose",
     .summary = "Say what is wrong with a hung or crashed job, and who is behind it",
     .example = "commlens diagnose dumps/ --format json -o diagnosis.json",
-    .run = run,
+    .run = run_diagnose,
 };
 
 }  // namespace commlens::cli

@@ -4,7 +4,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_formats(const Arguments& arguments) {
   std::vector<CatalogEntry> entries = list_formats();
   for (const CatalogEntry& entry : list_witness_formats()) entries.push_back(entry);
   return print_list(arguments, entries);
@@ -16,6 +16,6 @@ extern const Command kFormats;
 constinit const Command kFormats{.name = "formats",
                                  .summary = "List what can be read",
                                  .example = "commlens formats",
-                                 .run = run};
+                                 .run = run_formats};
 
 }  // namespace commlens::cli

@@ -1,6 +1,8 @@
 // Verbs that print what is generated from the command line's own definition: completions and the
 // man page.
 #include "cli/command.h"
+#include "cli/completions.h"
+#include "cli/man_page.h"
 
 namespace commlens::cli {
 namespace {

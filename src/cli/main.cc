@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/unfinished.h"
 #include "cli/command.h"
 #include "cli/run.h"
 
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
 #endif
   occupy_standard_streams();
+  commlens::remove_unfinished_on_signals();
   try {
     return run(argc, argv);
   } catch (const commlens::Error& error) {

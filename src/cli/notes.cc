@@ -4,7 +4,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) { return print_list(arguments, list_notes()); }
+int run_notes(const Arguments& arguments) { return print_list(arguments, list_notes()); }
 
 }  // namespace
 
@@ -13,6 +13,6 @@ constinit const Command kNotes{
     .name = "notes",
     .summary = "List what can be odd in an input, and what to do about it",
     .example = "commlens notes",
-    .run = run};
+    .run = run_notes};
 
 }  // namespace commlens::cli

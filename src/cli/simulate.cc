@@ -7,7 +7,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_simulate(const Arguments& arguments) {
   const simulate::Scenario& scenario = arguments.scenario;
   simulate::write_run(scenario, arguments.output.path);
   if (!arguments.output.quiet) {
@@ -30,7 +30,7 @@ constinit const Command kSimulate{
     .summary =
         "Write the traces of a described job, with what a perfect analysis must find in them",
     .example = "commlens simulate --dp 4 --tp 2 --layers 8 --steps 4 -o run/",
-    .run = run,
+    .run = run_simulate,
 };
 
 }  // namespace commlens::cli

@@ -7,7 +7,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_timeline(const Arguments& arguments) {
   if (arguments.output.path.ends_with(".pftrace")) {
     throw Error(ErrorKind::usage,
                 arguments.output.path +
@@ -36,7 +36,7 @@ constinit const Command kTimeline{
     .name = "timeline",
     .summary = "Write one merged timeline of all ranks, for ui.perfetto.dev",
     .example = "commlens timeline traces/ -o run.json",
-    .run = run,
+    .run = run_timeline,
 };
 
 }  // namespace commlens::cli

@@ -4,7 +4,7 @@
 namespace commlens::cli {
 namespace {
 
-int run(const Arguments& arguments) {
+int run_whatif(const Arguments& arguments) {
   check_options(arguments.study);
   Sink sink(arguments.output.path);
   const Study study = study_inputs(arguments);
@@ -22,7 +22,7 @@ constinit const Command kWhatIf{
     .name = "whatif",
     .summary = "Replay the run under a changed assumption: what would the step time be?",
     .example = "commlens whatif traces/ --comm-speed 2 --fix-rank 5",
-    .run = run,
+    .run = run_whatif,
 };
 
 }  // namespace commlens::cli

@@ -97,7 +97,7 @@ DiagnosisFinding finding_for(const Case& about) {
   return finding;
 }
 
-std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+std::vector<DiagnosisFinding> find_fingerprints(const std::vector<Witness>& witnesses) {
   using Key = std::pair<std::pair<std::int64_t, std::int64_t>, DiagnosisKind>;
   std::map<Key, Case> cases;
   for (const Witness& witness : witnesses) {
@@ -125,7 +125,7 @@ extern const Verdict kFingerprints;
 constinit const Verdict kFingerprints{
     .name = "fingerprints",
     .summary = "What does PyTorch itself say that ranks disagree about?",
-    .find = find,
+    .find = find_fingerprints,
 };
 
 }  // namespace commlens

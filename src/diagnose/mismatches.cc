@@ -100,7 +100,7 @@ DiagnosisFinding finding_for(const JointCalls& job, const JointGroup& group,
   return finding;
 }
 
-std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+std::vector<DiagnosisFinding> find_mismatches(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
   for (const JointCalls& job : join_calls(witnesses)) {
     for (const JointGroup& group : job.groups) {
@@ -117,7 +117,7 @@ extern const Verdict kMismatches;
 constinit const Verdict kMismatches{
     .name = "mismatches",
     .summary = "Do ranks call the same operations, sizes and types in the same order?",
-    .find = find,
+    .find = find_mismatches,
 };
 
 }  // namespace commlens

@@ -513,7 +513,7 @@ std::vector<DiagnosisFinding> Search::run() {
   return std::move(findings_);
 }
 
-std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+std::vector<DiagnosisFinding> find_missing_ranks(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
   for (const JointCalls& job : join_calls(witnesses)) {
     for (DiagnosisFinding& finding : Search(job).run()) findings.push_back(std::move(finding));
@@ -527,7 +527,7 @@ extern const Verdict kMissingRanks;
 constinit const Verdict kMissingRanks{
     .name = "missing_ranks",
     .summary = "Who has not come to an operation in which others wait, or came to one too many?",
-    .find = find,
+    .find = find_missing_ranks,
 };
 
 }  // namespace commlens

@@ -18,7 +18,7 @@ bool holds(const Ranks& ranks, std::int64_t rank) {
   return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-bool all_in(const Ranks& some, const Ranks& all) {
+bool all_among(const Ranks& some, const Ranks& all) {
   return std::all_of(some.begin(), some.end(),
                      [&all](std::int64_t rank) { return holds(all, rank); });
 }
@@ -67,7 +67,7 @@ bool follows_from(const DiagnosisFinding& finding, const DiagnosisFinding& cause
   merge_into(reach, cause.held);
   merge_into(reach, cause.consequences);
   const Ranks& concerned = culprits.empty() ? finding.held : culprits;
-  return !concerned.empty() && all_in(concerned, reach);
+  return !concerned.empty() && all_among(concerned, reach);
 }
 
 // Ranks that `finding` misses and `cause` holds are missing because of it.
@@ -75,7 +75,7 @@ bool takes_missing(const DiagnosisFinding& cause, DiagnosisFinding& finding) {
   if (finding.kind != DiagnosisKind::missing_rank || finding.missing_ranks.empty()) return false;
   const Ranks theirs = culprits_of(cause);
   // Both hold each other's: neither is the cause.
-  if (!theirs.empty() && all_in(theirs, finding.held)) return false;
+  if (!theirs.empty() && all_among(theirs, finding.held)) return false;
   const auto is_held = [&](std::int64_t rank) {
     return holds(cause.held, rank) && !holds(theirs, rank);
   };

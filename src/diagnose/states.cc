@@ -86,7 +86,7 @@ void look_at(const JointCalls& job, const JointGroup& group,
   add(job, group, pending.front(), findings);
 }
 
-std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+std::vector<DiagnosisFinding> find_states(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
   for (const JointCalls& job : join_calls(witnesses)) {
     for (const JointGroup& group : job.groups) look_at(job, group, findings);
@@ -100,7 +100,7 @@ extern const Verdict kStates;
 constinit const Verdict kStates{
     .name = "states",
     .summary = "Whose device is behind in an operation that all have called?",
-    .find = find,
+    .find = find_states,
 };
 
 }  // namespace commlens

@@ -56,7 +56,7 @@ void look_at(const JointGroup& group, std::int64_t latest,
   }
 }
 
-std::vector<DiagnosisFinding> find(const std::vector<Witness>& witnesses) {
+std::vector<DiagnosisFinding> find_timeouts(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
   for (const JointCalls& job : join_calls(witnesses)) {
     const std::int64_t latest = latest_time(job);
@@ -71,7 +71,7 @@ extern const Verdict kTimeouts;
 constinit const Verdict kTimeouts{
     .name = "timeouts",
     .summary = "Which operation timed out although all members called it?",
-    .find = find,
+    .find = find_timeouts,
 };
 
 }  // namespace commlens

@@ -89,7 +89,4 @@ class KinetoEvents {
   std::string scratch_;
 };
 
-// The backend of a range named after a collective ("nccl:all_reduce" -> "nccl"), or empty.
-std::string_view annotation_backend(std::string_view name);
-
 }  // namespace commlens

@@ -39,15 +39,8 @@ extern const Format kKineto;
 
 namespace {
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 // Times from this on are microseconds since the epoch (1973 and later), not since some base.
 constexpr Ns kEpochTimes = 100'000'000'000'000'000;
-
-const char* behind_blanks(const char* at, const char* end) {
-  while (at < end && is_blank(*at)) ++at;
-  return at;
-}
 
 // Files of some months in 2024 count from a base that they don't name; older ones count from the
 // epoch.

@@ -13,7 +13,7 @@
 
 #include <algorithm>
 
-#include "base/decimal.h"
+#include "ingest/kineto_values.h"
 #include "model/rank_list.h"
 
 namespace commlens {
@@ -22,11 +22,6 @@ namespace {
 // 2^61 ns is the year 2043: with it, a base and a time add up within 64 bits.
 constexpr Ns kLargestBase = Ns{1} << 61U;
 constexpr std::size_t kLongestGpuName = 200;
-
-std::optional<std::int64_t> number(const Token& token) {
-  return token.kind == TokenKind::number || token.kind == TokenKind::string ? parse_int(token.text)
-                                                                            : std::nullopt;
-}
 
 std::string text(const Token& token) {
   return token.kind == TokenKind::string ? unescaped(token.text) : std::string();

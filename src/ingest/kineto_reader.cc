@@ -12,8 +12,6 @@
 namespace commlens {
 namespace {
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
-
 // First keys that an event's object may begin with; to find one's way back after damage.
 constexpr std::array<std::string_view, 9> kEventKeys = {"\"ph\"",  "\"name\"", "\"cat\"",
                                                         "\"pid\"", "\"tid\"",  "\"ts\"",
@@ -40,11 +38,6 @@ bool begins_with_key(const char* at, const char* end, const std::array<std::stri
   const std::string_view text(at, static_cast<std::size_t>(end - at));
   return std::any_of(keys.begin(), keys.end(),
                      [text](std::string_view key) { return text.starts_with(key); });
-}
-
-const char* behind_blanks(const char* at, const char* end) {
-  while (at < end && is_blank(*at)) ++at;
-  return at;
 }
 
 // Whether what follows a `]` is what follows the list of events: a top-level member or the end.

@@ -12,6 +12,13 @@
 
 namespace commlens {
 
+// What JSON calls white space.
+constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+inline const char* behind_blanks(const char* at, const char* end) {
+  while (at < end && is_blank(*at)) ++at;
+  return at;
+}
+
 // Keys that an event's object may begin with, in quotes; to tell a trace by and to find one's way
 // back after damage.
 bool begins_like_event(const char* at, const char* end);

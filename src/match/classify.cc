@@ -27,7 +27,7 @@ namespace commlens {
 namespace {
 
 // What one activity turned out to be.
-struct Verdict {
+struct Judged {
   ActivityClass kind = ActivityClass::compute;
   Op op = Op::unknown;
   Evidence evidence = Evidence::kernel_name;
@@ -116,9 +116,10 @@ class Classifier {
     }
   }
 
-  Verdict judge(std::size_t i) {
+  Judged judge(std::size_t i) {
     const GpuActivities& gpu = recording_.gpu;
-    if (gpu.meta[i].valid()) return from_meta(gpu.meta[i], Evidence::metadata);
+    const MetaId meta = gpu.meta[i];
+    if (meta.valid()) return from_meta(meta, Evidence::metadata);
     if (const auto link = links_.by_external_id(gpu.external_id[i]))
       return from_host(*link, Evidence::host_operation, i);
     if (const auto link = links_.by_launch(gpu.correlation[i]))
@@ -131,7 +132,7 @@ class Classifier {
     return judge_by_name(i);
   }
 
-  Verdict from_meta(MetaId meta, Evidence evidence) const {
+  Judged from_meta(MetaId meta, Evidence evidence) const {
     const std::string_view collective =
         recording_.strings.get(recording_.metas[meta.index()].collective);
     return {.kind = ActivityClass::communication,
@@ -142,12 +143,12 @@ class Classifier {
   }
 
   // A host operation that is surely communication but does not say which: the name may.
-  Verdict from_host(const HostLink& link, Evidence evidence, std::size_t i) {
-    Verdict verdict{.kind = ActivityClass::communication,
-                    .op = link.op,
-                    .evidence = evidence,
-                    .meta = link.meta,
-                    .dtype = {}};
+  Judged from_host(const HostLink& link, Evidence evidence, std::size_t i) {
+    Judged verdict{.kind = ActivityClass::communication,
+                   .op = link.op,
+                   .evidence = evidence,
+                   .meta = link.meta,
+                   .dtype = {}};
     if (link.op != Op::unknown || recording_.gpu.kind[i] != ActivityKind::kernel) return verdict;
     if (const auto nested = links_.by_nesting(i))
       return from_host(*nested, Evidence::host_nesting, i);
@@ -159,7 +160,7 @@ class Classifier {
     return verdict;
   }
 
-  Verdict judge_by_name(std::size_t i) {
+  Judged judge_by_name(std::size_t i) {
     const JudgedName& name = judged(recording_.gpu.name[i]);
     const bool by_rule = name.rule != nullptr && rule_decides(name);
     const bool communicates = by_rule ? name.rule->kind == NameClass::communication
@@ -172,7 +173,7 @@ class Classifier {
     }
     const auto link = links_.by_nesting(i);
     if (link) {
-      Verdict verdict = from_host(*link, Evidence::host_nesting, i);
+      Judged verdict = from_host(*link, Evidence::host_nesting, i);
       verdict.dtype = name.built_in.dtype;
       return verdict;
     }
@@ -206,28 +207,30 @@ class Classifier {
     return name;
   }
 
-  void add(std::size_t i, const Verdict& verdict) {
+  void add(std::size_t i, const Judged& verdict) {
     const GpuActivities& gpu = recording_.gpu;
     const StreamId stream = gpu.stream[i];
     StreamLane& stream_lane = streams_[stream.index()];
     Lane& lane = *stream_lane.device;
+    const Interval time = gpu.interval(i);
+    const StringId name = gpu.name[i];
     rank_.classes[i] = verdict.kind;
-    lane.cover(gpu.interval(i));
+    lane.cover(time);
     switch (verdict.kind) {
       case ActivityClass::compute:
         if (stream_lane.compute.empty()) stream_lane.compute.reserve(stream_lane.activities);
-        stream_lane.compute.push_back(gpu.interval(i));
-        kernel_times_.add(gpu.name[i], gpu.end[i] - gpu.start[i]);
-        if (possible(gpu.name[i])) possible_[gpu.name[i]] += gpu.end[i] - gpu.start[i];
+        stream_lane.compute.push_back(time);
+        kernel_times_.add(name, time.length());
+        if (possible(name)) possible_[name] += time.length();
         return;
-      case ActivityClass::memory: lane.memory.push_back(gpu.interval(i)); return;
+      case ActivityClass::memory: lane.memory.push_back(time); return;
       case ActivityClass::communication: break;
     }
     ++rank_.evidence[static_cast<std::size_t>(verdict.evidence)];
-    CommOp op{.time = gpu.interval(i),
+    CommOp op{.time = time,
               .source = i,
               .stream = stream,
-              .name = gpu.name[i],
+              .name = name,
               .dtype = {},
               .op = verdict.op,
               .evidence = verdict.evidence,

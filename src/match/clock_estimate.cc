@@ -39,7 +39,7 @@ constexpr Ns kLeastStep = 5'000;
 
 // The middle one; reorders.
 template <class Values>
-auto median_of(Values& values) {
+auto middle_of(Values& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -83,8 +83,8 @@ Slope slope_of(const std::vector<ClockSample>& samples) {
                      static_cast<double>(gaps.back()));
   }
   if (gaps.empty()) return {.error = kLargestDrift};
-  const auto gap = static_cast<double>(median_of(gaps));
-  const double rate = median_of(slopes);
+  const auto gap = static_cast<double>(middle_of(gaps));
+  const double rate = middle_of(slopes);
   const EstimatedLine line{.anchor = samples.front().at, .rate = rate};
   const auto scatter =
       static_cast<double>(std::max(kLeastSpread, half_range(residuals(samples, line))));
@@ -110,7 +110,7 @@ ClockSample middle_of(const std::vector<ClockSample>& samples, std::size_t first
     times.push_back(samples[i].at);
     values.push_back(samples[i].ahead);
   }
-  return {median_of(times), median_of(values)};
+  return {middle_of(times), middle_of(values)};
 }
 
 // The largest jump between neighbouring windows that is more than scatter and drift.
@@ -145,7 +145,7 @@ ClockFit fit_samples(std::vector<ClockSample> samples) {
   const double chance = 1 + 6 / static_cast<double>(samples.size());
   const Ns scatter = near_time(std::max(kLeastSpread, half_range(rest)));
   fit.spread = static_cast<Ns>(chance * static_cast<double>(scatter));
-  fit.line.offset = near_time(median_of(rest));
+  fit.line.offset = near_time(middle_of(rest));
   fit.step = step_in(samples);
   return fit;
 }

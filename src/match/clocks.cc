@@ -31,7 +31,7 @@ namespace {
 
 constexpr Ns kResolution = 1'000;  // of microsecond files
 // So many times the domain in most contradictions is left out; then all that are in any.
-constexpr int kMostRounds = 8;
+constexpr int kMostClockRounds = 8;
 // An estimate may lie this, and its scatter, outside of the bounds.
 constexpr Ns kOutside = 5'000;
 
@@ -70,7 +70,7 @@ class Relating {
     if (domains().count > 0) relate();
     for (int round = 0;; ++round) {
       if (contradiction_.any()) {
-        distrust(round >= kMostRounds);
+        distrust(round >= kMostClockRounds);
       } else if (!distrust_steps()) {
         break;
       }

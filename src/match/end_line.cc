@@ -21,7 +21,7 @@ double slope_of(const std::vector<EndDifference>& differences) {
       times.push_back(from[i].own);
       values.push_back(from[i].difference);
     }
-    return EndDifference{median_of(times), median_of(values)};
+    return EndDifference{median_in_place(times), median_in_place(values)};
   };
   const EndDifference first = middle(differences.data(), third);
   const EndDifference last = middle(differences.data() + differences.size() - third, third);
@@ -38,7 +38,7 @@ Ns grown(double slope, Ns since) {
 
 }  // namespace
 
-Ns median_of(std::vector<Ns>& values) {
+Ns median_in_place(std::vector<Ns>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -63,7 +63,7 @@ EndFit fit_line(const std::vector<EndDifference>& differences) {
   level.reserve(differences.size());
   for (const auto& [own, difference] : differences)
     level.push_back(difference - grown(line.slope, own - line.at));
-  line.offset = median_of(level);
+  line.offset = median_in_place(level);
   return {line, spread_around(line, differences)};
 }
 
@@ -71,7 +71,7 @@ Ns spread_around(const EndLine& line, const std::vector<EndDifference>& differen
   std::vector<Ns> distances;
   distances.reserve(differences.size());
   for (const EndDifference& of : differences) distances.push_back(distance(line, of));
-  return median_of(distances);
+  return median_in_place(distances);
 }
 
 }  // namespace commlens

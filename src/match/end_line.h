@@ -44,6 +44,6 @@ EndFit fit_line(const std::vector<EndDifference>& differences);
 Ns spread_around(const EndLine& line, const std::vector<EndDifference>& differences);
 
 // Middle value; of an even number the lower. Reorders.
-Ns median_of(std::vector<Ns>& values);
+Ns median_in_place(std::vector<Ns>& values);
 
 }  // namespace commlens

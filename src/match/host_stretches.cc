@@ -23,6 +23,7 @@
 #include <optional>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 namespace commlens {
 namespace {
@@ -61,6 +62,7 @@ class StretchFinder {
  private:
   std::optional<std::uint32_t> only_thread() const;
   void run_alone(std::uint32_t number);
+  void run_together();
   struct Thread {
     std::uint32_t stretch = kNoNode;  // that is open
     Ns last_call = 0;
@@ -81,7 +83,8 @@ class StretchFinder {
   Work& work_;
   std::vector<Thread> threads_;
   std::unordered_map<std::uint64_t, const SyncRecord*> record_of_;
-  std::uint32_t last_thread_ = kNoNode;  // that made the call before
+  std::uint32_t last_thread_ = kNoNode;    // that made the call before
+  std::vector<std::uint32_t> stretch_of_;  // by node
 };
 
 // In time. Only threads that launch something matter: others may wait for the GPU as they like.
@@ -225,18 +228,26 @@ void StretchFinder::run_alone(std::uint32_t number) {
     const auto behind = std::upper_bound(
         work_.stretches.begin() + 1, work_.stretches.end(), work_.launch[node],
         [](Ns launch, const HostStretch& stretch) { return launch < stretch.start; });
-    work_.stretch[node] = static_cast<std::uint32_t>(behind - work_.stretches.begin()) - 1;
+    stretch_of_[node] = static_cast<std::uint32_t>(behind - work_.stretches.begin()) - 1;
   }
 }
 
 void StretchFinder::run() {
-  for (std::uint32_t node = 0; node < work_.size(); ++node) work_.stretch.push_back(kNoNode);
-  if (const auto only = only_thread()) return run_alone(*only);
+  stretch_of_.assign(work_.size(), kNoNode);
+  if (const auto only = only_thread()) {
+    run_alone(*only);
+  } else {
+    run_together();
+  }
+  for (const std::uint32_t stretch : stretch_of_) work_.stretch.push_back(stretch);
+}
+
+void StretchFinder::run_together() {
   for (const Call& call : calls()) {
     enter(call);
     Thread& thread = threads_[call.thread];
     thread.last_call = std::max(thread.last_call, call.start);
-    if (call.node != kNoNode) work_.stretch[call.node] = thread.stretch;
+    if (call.node != kNoNode) stretch_of_[call.node] = thread.stretch;
     if (call.sync >= 0) block(thread, recording_.sync_calls[static_cast<std::size_t>(call.sync)]);
     last_thread_ = call.thread;
   }

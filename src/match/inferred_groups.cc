@@ -28,12 +28,12 @@
 namespace commlens {
 namespace {
 
-constexpr std::size_t kFewest = 3;          // operations that end together
-constexpr double kNearlyAll = 0.8;          // of the shorter lane's, where both were recorded
+constexpr std::size_t kFewestTogether = 3;  // operations that end together
+constexpr double kNearlyAllTogether = 0.8;  // of the shorter lane's, where both were recorded
 constexpr Ns kFarthestEnds = 300'000;       // ends of one operation on one clock
-constexpr Ns kPartOfGap = 5;                // and no more than this part of the time between two
+constexpr Ns kPartOfLaneGap = 5;            // and no more than this part of the time between two
 constexpr double kByChance = 1e-5;          // so improbable must an accident be
-constexpr Ns kResolution = 1'000;           // of time stamps
+constexpr Ns kStampResolution = 1'000;      // of time stamps
 constexpr Ns kEndsOfOne = 20'000;           // on one host, of one operation
 constexpr Ns kClockNoise = 10'000;          // an end before the other's start by less says nothing
 constexpr Ns kTimesClosest = 5;             // lanes of one group are about equally close
@@ -79,7 +79,7 @@ bool may_be_accident(const std::vector<Ns>& distances, std::size_t tries, double
   for (const std::size_t hits :
        {(distances.size() + 1) / 2, distances.size() * 4 / 5, distances.size()}) {
     if (hits == 0) continue;
-    const auto within = static_cast<double>(distances[hits - 1] + kResolution);
+    const auto within = static_cast<double>(distances[hits - 1] + kStampResolution);
     least = std::min(least, log_of_accident(hits, tries, 2 * within * density));
   }
   return least > std::log(kByChance);
@@ -122,15 +122,16 @@ std::optional<Ns> likeness(const Lane& a, const Lane& b) {
   const std::vector<CommEvent> of_a = common_part(a, from, to);
   const std::vector<CommEvent> of_b = common_part(b, from, to);
   const std::size_t shorter = std::min(of_a.size(), of_b.size());
-  if (shorter < kFewest) return std::nullopt;
+  if (shorter < kFewestTogether) return std::nullopt;
   const EventsByEnd reference(of_a);
   const EventsByEnd own(of_b);
   std::vector<Ns> gaps;
   for (std::size_t i = 1; i < of_a.size(); ++i) gaps.push_back(of_a[i].end - of_a[i - 1].end);
-  const Ns tolerance = std::min(kFarthestEnds, std::max<Ns>(1'000, median_of(gaps) / kPartOfGap));
+  const Ns tolerance =
+      std::min(kFarthestEnds, std::max<Ns>(1'000, median_in_place(gaps) / kPartOfLaneGap));
   const std::vector<TimePair> pairs = match_by_time(reference, own, {}, tolerance);
   const auto hits = static_cast<double>(pairs.size());
-  if (pairs.size() < kFewest || hits < kNearlyAll * static_cast<double>(shorter))
+  if (pairs.size() < kFewestTogether || hits < kNearlyAllTogether * static_cast<double>(shorter))
     return std::nullopt;
   std::vector<Ns> distances;
   for (const TimePair& pair : pairs) distances.push_back(pair.off);
@@ -309,8 +310,8 @@ class Inference {
       ends.push_back(span.most_end - span.least_end);
     }
     if (starts.empty()) return false;
-    const Ns of_ends = median_of(ends);
-    return 2 * of_ends <= median_of(starts) && (!missing || of_ends <= kEndsOfOne);
+    const Ns of_ends = median_in_place(ends);
+    return 2 * of_ends <= median_in_place(starts) && (!missing || of_ends <= kEndsOfOne);
   }
 
   void leave(const Lane& lane) {

@@ -12,14 +12,14 @@ namespace {
 constexpr std::size_t kLeastCases = 5;
 constexpr Latencies kUsual{.stream = 1'000, .launch = 5'000, .event = 1'500, .sync = 5'000};
 // Longer ones had another reason.
-constexpr Ns kLongest = 50'000;
+constexpr Ns kLongestLatency = 50'000;
 // So many cases tell the median well enough.
 constexpr std::size_t kMostCases = 20'000;
 
 class Cases {
  public:
   void add(Ns latency) {
-    if (latency <= kLongest && latency >= -kLongest && cases_.size() < kMostCases)
+    if (latency <= kLongestLatency && latency >= -kLongestLatency && cases_.size() < kMostCases)
       cases_.push_back(latency);
   }
   Ns median(Ns usual) {
@@ -59,7 +59,7 @@ Latencies find_latencies(const WorkNodes& nodes, const Work& work) {
         event.add(start - source);
       // Without recorded waits a communication's stream is rarely what it waits for.
       if (source != kNoLaunch || work.kind[node] == ActivityClass::communication) continue;
-      if (before != kNoLaunch && launched && work.launch[node] + kLongest < before)
+      if (before != kNoLaunch && launched && work.launch[node] + kLongestLatency < before)
         stream.add(start - before);
       if (launched && (before == kNoLaunch || before < work.launch[node]))
         launch.add(start - work.launch[node]);

@@ -14,8 +14,11 @@ LaunchIndex::LaunchIndex(const Launches& launches) : launches_(launches) {
   // The usual case: ascending, each once.
   std::size_t in_order = 1;
   for (std::uint64_t last = launches.size() > 0 ? launches.correlation[0] : 0;
-       in_order < launches.size() && last < launches.correlation[in_order]; ++in_order)
-    last = launches.correlation[in_order];
+       in_order < launches.size(); ++in_order) {
+    const std::uint64_t next = launches.correlation[in_order];
+    if (last >= next) break;
+    last = next;
+  }
   if (in_order >= launches.size()) return;
   order_.resize(launches.size());
   std::iota(order_.begin(), order_.end(), 0U);

@@ -28,10 +28,10 @@ std::optional<Relation> on_one_clock(const EventsByEnd& reference, const EventsB
                   .sure = true};
 }
 
-class Relating {
+class MemberRelating {
  public:
-  Relating(const std::vector<Member>& members, const std::vector<EventsByEnd>& by_end,
-           const Slots& slots, std::size_t reference, bool one_clock)
+  MemberRelating(const std::vector<Member>& members, const std::vector<EventsByEnd>& by_end,
+                 const Slots& slots, std::size_t reference, bool one_clock)
       : members_(members),
         by_end_(by_end),
         slots_(slots),
@@ -98,7 +98,7 @@ std::vector<std::optional<Relation>> relate_members(const std::vector<Member>& m
                                                     const std::vector<EventsByEnd>& by_end,
                                                     const Slots& slots, std::size_t reference,
                                                     bool one_clock) {
-  const Relating relating(members, by_end, slots, reference, one_clock);
+  const MemberRelating relating(members, by_end, slots, reference, one_clock);
   std::vector<std::optional<Relation>> relations(members.size());
   for (std::size_t m = 0; m < members.size(); ++m) {
     if (m == reference) {

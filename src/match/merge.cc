@@ -208,13 +208,13 @@ void let_go(Container& container) {
 // Its names as those of a pool with fewer; each distinct one is looked up once.
 void keep_names(Work& work, const StringPool& all, StringPool& used) {
   std::vector<StringId> kept(all.size());
-  for (std::size_t i = 0; i < work.size(); ++i) {
-    StringId& name = work.name[i];
-    if (!name.valid()) continue;
-    StringId& known = kept[name.index()];
-    if (!known.valid()) known = used.intern(all.get(name));
-    name = known;
+  Packed<StringId> names;
+  for (const StringId name : work.name) {
+    if (name.valid() && !kept[name.index()].valid())
+      kept[name.index()] = used.intern(all.get(name));
+    names.push_back(name.valid() ? kept[name.index()] : name);
   }
+  work.name = std::move(names);
 }
 
 }  // namespace

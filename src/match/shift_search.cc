@@ -11,7 +11,7 @@
 // lost events take away votes and shift nothing. The best candidates are tried by time, around the
 // stretch first and then, once a drift is known, on the whole. The scatter of the ends decides.
 // Where a second candidate scatters about as little, the shift is undecidable.
-// When it is wrong: steps that repeat to the microsecond and a shift of more than kMostShift
+// When it is wrong: steps that repeat to the microsecond and a shift of more than kMostSearched
 // operations, or of two thirds of what was recorded.
 #include "match/shift_search.h"
 
@@ -24,21 +24,23 @@
 namespace commlens {
 namespace {
 
-constexpr std::size_t kStretch = 12;      // operations that vote
-constexpr std::int64_t kMostShift = 256;  // to each side of "starts together" and "ends together"
+constexpr std::size_t kStretch = 12;  // operations that vote
+constexpr std::int64_t kMostSearched =
+    256;  // to each side of "starts together" and "ends together"
 constexpr std::size_t kMostCandidates = 24;  // that are tried around their stretch
 constexpr std::size_t kMostTried = 8;        // that are tried on the whole
 constexpr std::size_t kTriedAround = 64;     // operations around a stretch
 constexpr Ns kEndsTogether = 100'000;        // of one operation, on real machines
 constexpr Ns kRefined = 50'000;              // what a trial looks at is never less
-constexpr Ns kEndNoise = 5'000;
+constexpr Ns kSearchNoise = 5'000;
 constexpr Ns kHopeless = 10;  // times the scatter of the best around its stretch
 constexpr Ns kFirstTolerance = 300'000;
 constexpr Ns kTimesSpread = 10;
 constexpr Ns kVotesTogether = 100'000;
-constexpr Ns kPartOfGap = 4;  // of the usual time between operations: nearer than its neighbour
-constexpr std::size_t kFewest = 3;      // operations that a shift can be told from
-constexpr std::size_t kFewestSure = 6;  // and for certain
+constexpr Ns kPartOfUsualGap =
+    4;  // of the usual time between operations: nearer than its neighbour
+constexpr std::size_t kFewestToShift = 3;  // operations that a shift can be told from
+constexpr std::size_t kFewestSure = 6;     // and for certain
 
 struct Vote {
   Ns difference = 0;
@@ -107,11 +109,11 @@ class ShiftSearch {
       };
       const std::int64_t low = at + std::min<std::int64_t>(0, longer);
       const std::int64_t high = at + std::max<std::int64_t>(0, longer);
-      if (high - low <= 2 * kMostShift) {
-        vote(low - kMostShift, high + kMostShift);
+      if (high - low <= 2 * kMostSearched) {
+        vote(low - kMostSearched, high + kMostSearched);
       } else {
-        vote(low - kMostShift, low + kMostShift);
-        vote(high - kMostShift, high + kMostShift);
+        vote(low - kMostSearched, low + kMostSearched);
+        vote(high - kMostSearched, high + kMostSearched);
       }
     }
     std::sort(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) {
@@ -213,7 +215,7 @@ class ShiftSearch {
       const auto same = std::find_if(kept.begin(), kept.end(), [&tried](const Tried& other) {
         return std::abs(tried.relation.line.to_reference(tried.candidate.line.at) -
                         other.relation.line.to_reference(tried.candidate.line.at)) <=
-               kEndNoise + tried.relation.spread + other.relation.spread;
+               kSearchNoise + tried.relation.spread + other.relation.spread;
       });
       if (same == kept.end()) {
         kept.push_back(std::move(tried));
@@ -241,7 +243,7 @@ class ShiftSearch {
     if (all.empty()) return std::nullopt;
     std::size_t most = 0;
     for (const Tried& tried : all) most = std::max(most, tried.pairs.size());
-    const std::size_t enough = std::min(most, std::max(kFewest, most / 3));
+    const std::size_t enough = std::min(most, std::max(kFewestToShift, most / 3));
     Ns least = std::numeric_limits<Ns>::max() / 8;
     for (const Tried& tried : all) {
       if (tried.pairs.size() >= enough) least = std::min(least, tried.relation.spread);
@@ -253,7 +255,7 @@ class ShiftSearch {
     const Tried* best = nullptr;
     std::size_t as_good = 0;
     for (const Tried& tried : all) {
-      if (tried.pairs.size() < enough || tried.relation.spread > 3 * least + kEndNoise) continue;
+      if (tried.pairs.size() < enough || tried.relation.spread > 3 * least + kSearchNoise) continue;
       ++as_good;
       if (best == nullptr || rank_of(tried) < rank_of(*best)) best = &tried;
     }
@@ -271,15 +273,15 @@ class ShiftSearch {
 }  // namespace
 
 Tolerance tolerance_of(Ns spread, const EventsByEnd& own) {
-  const Ns part = own.usual_gap() / kPartOfGap;
-  const Ns usual = kTimesSpread * spread + kEndNoise;
+  const Ns part = own.usual_gap() / kPartOfUsualGap;
+  const Ns usual = kTimesSpread * spread + kSearchNoise;
   return {.scatter = usual,
           .sure = std::max(usual, std::min(kEndsTogether, part)),
           .most = std::max(usual, std::min(kFirstTolerance, part))};
 }
 
 Ns first_tolerance(const EventsByEnd& own) {
-  return std::max(kFirstTolerance, own.usual_gap() / kPartOfGap);
+  return std::max(kFirstTolerance, own.usual_gap() / kPartOfUsualGap);
 }
 
 std::optional<Relation> search_shift(const EventsByEnd& reference, const EventsByEnd& own) {

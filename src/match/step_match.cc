@@ -25,7 +25,7 @@ namespace {
 // Fewer operations than this on one member are compared with nothing.
 constexpr std::size_t kEnoughForLine = 3;
 // Ends that scatter by more than this part of the time between operations may be of other ones.
-constexpr Ns kSuspicious = 32;
+constexpr Ns kSuspiciousPart = 32;
 
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ULL;
@@ -227,7 +227,7 @@ class StepMatcher {
     Relation relation;
     const bool enough = differences.size() >= kEnoughForLine;
     if (share_clock(members_[reference_], members_[m])) {
-      relation.spread = own.usual_gap() / kSuspicious;
+      relation.spread = own.usual_gap() / kSuspiciousPart;
       if (enough) relation.spread = std::min(relation.spread, spread_around({}, differences));
       return relation;
     }
@@ -235,7 +235,7 @@ class StepMatcher {
       const EndFit fit = fit_line(differences);
       relation.line = fit.line;
       relation.spread = fit.spread;
-      if (fit.spread <= own.usual_gap() / kSuspicious) return relation;
+      if (fit.spread <= own.usual_gap() / kSuspiciousPart) return relation;
     }
     const EventsByEnd theirs(members_[reference_].events);
     const std::optional<Relation> found = search_shift(theirs, own);

@@ -22,12 +22,12 @@
 namespace commlens {
 namespace {
 
-using Rows = std::vector<std::uint32_t>;
+using RankRows = std::vector<std::uint32_t>;
 
 // The same kernels take this much longer: a slow GPU, not noise.
 constexpr double kSlowPace = 1.03;
 // A rank exchanged this much more than its peers: unequal work.
-constexpr double kMoreBytes = 1.08;
+constexpr double kUnequalBytes = 1.08;
 // Own time beyond the peers' that counts as a sign of the cause, of the step.
 constexpr double kLeastExtra = 0.003;
 constexpr double kPlainExtra = 0.02;
@@ -44,26 +44,29 @@ class StragglerFinder {
   Stragglers run();
 
  private:
-  std::optional<std::pair<Cause, Verdict>> verdict_of(std::uint32_t rank, const Rows& peers) const;
+  std::optional<std::pair<Cause, Verdict>> verdict_of(std::uint32_t rank,
+                                                      const RankRows& peers) const;
   void suspect_ranks();
   void suspect_hosts(Cause cause);
   void suspect_links();
   void say_what_is_open();
-  Suspicion of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const;
-  std::optional<Suspicion> of_host(const std::string& host, const Rows& rows, Cause cause) const;
+  Suspicion of_rank(std::uint32_t rank, Cause cause, const RankRows& peers) const;
+  std::optional<Suspicion> of_host(const std::string& host, const RankRows& rows,
+                                   Cause cause) const;
   Suspicion of_groups(const std::set<std::int32_t>& groups) const;
-  bool shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
+  bool shows(std::uint32_t rank, Cause cause, const RankRows& peers, std::size_t step,
              Ns originated) const;
   Ns own_time(std::uint32_t rank, Cause cause, std::size_t step) const;
   WaitSums own_origin(std::uint32_t rank, std::size_t step) const;
-  Ns usual(const Rows& rows, std::size_t step) const;
-  Rows comparable(std::uint32_t rank, const Rows& peers, std::size_t step) const;
-  Ns extra(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
+  Ns usual(const RankRows& rows, std::size_t step) const;
+  RankRows comparable(std::uint32_t rank, const RankRows& peers, std::size_t step) const;
+  Ns extra(std::uint32_t rank, Cause cause, const RankRows& peers, std::size_t step) const;
   bool experts(std::uint32_t rank, Cause cause, std::size_t step) const;
-  bool shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step) const;
-  Rows like(std::uint32_t rank) const;
+  bool shows_plainly(std::uint32_t rank, Cause cause, const RankRows& peers,
+                     std::size_t step) const;
+  RankRows like(std::uint32_t rank) const;
   Straggler row(const Verdict& verdict, Cause cause, std::size_t ranks) const;
-  RankEvidence evidence(std::uint32_t rank, Cause cause, const Rows& peers,
+  RankEvidence evidence(std::uint32_t rank, Cause cause, const RankRows& peers,
                         const Verdict& verdict) const;
   void add(Straggler straggler) { found_.rows.push_back(std::move(straggler)); }
 
@@ -76,9 +79,9 @@ class StragglerFinder {
 };
 
 // Ranks to compare with: its peers, else all others.
-Rows StragglerFinder::like(std::uint32_t rank) const {
+RankRows StragglerFinder::like(std::uint32_t rank) const {
   if (!peers_.of(rank).empty()) return peers_.of(rank);
-  Rows others;
+  RankRows others;
   std::copy_if(table_.ranks().begin(), table_.ranks().end(), std::back_inserter(others),
                [rank](std::uint32_t other) { return other != rank; });
   return others;
@@ -101,7 +104,7 @@ WaitSums StragglerFinder::own_origin(std::uint32_t rank, std::size_t step) const
 }
 
 // What comes from the median of these ranks in a step.
-Ns StragglerFinder::usual(const Rows& rows, std::size_t step) const {
+Ns StragglerFinder::usual(const RankRows& rows, std::size_t step) const {
   std::vector<Ns> values;
   for (const std::uint32_t rank : rows) values.push_back(own_origin(rank, step).exposed);
   return median_of(std::move(values));
@@ -109,9 +112,10 @@ Ns StragglerFinder::usual(const Rows& rows, std::size_t step) const {
 
 // Those of its peers whose record of the step is as full: where events were lost, less compute is
 // no sign of speed.
-Rows StragglerFinder::comparable(std::uint32_t rank, const Rows& peers, std::size_t step) const {
+RankRows StragglerFinder::comparable(std::uint32_t rank, const RankRows& peers,
+                                     std::size_t step) const {
   const std::int64_t own = table_.at(rank, step).events;
-  Rows rows;
+  RankRows rows;
   std::copy_if(peers.begin(), peers.end(), std::back_inserter(rows), [&](std::uint32_t peer) {
     const std::int64_t theirs = table_.at(peer, step).events;
     return std::abs(own - theirs) * kEventsApart <= std::max(own, theirs);
@@ -119,7 +123,7 @@ Rows StragglerFinder::comparable(std::uint32_t rank, const Rows& peers, std::siz
   return rows;
 }
 
-Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const Rows& peers,
+Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const RankRows& peers,
                           std::size_t step) const {
   std::vector<Ns> theirs;
   for (const std::uint32_t peer : comparable(rank, peers, step))
@@ -130,15 +134,15 @@ Ns StragglerFinder::extra(std::uint32_t rank, Cause cause, const Rows& peers,
 
 // Whether the rank's own time has the cause in it. Nobody waits longer for it than it is late, so
 // its extra time is at least its share of what it caused.
-bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const Rows& peers, std::size_t step,
-                            Ns originated) const {
+bool StragglerFinder::shows(std::uint32_t rank, Cause cause, const RankRows& peers,
+                            std::size_t step, Ns originated) const {
   const bool alike = !comparable(rank, peers, step).empty();
   if (cause == Cause::compute && (peers_.of(rank).empty() || !alike))
     return paces_[rank] && *paces_[rank] >= kSlowPace;
   const Ns extra = this->extra(rank, cause, peers, step);
   const Ns own = own_time(rank, cause, step);
   if (cause == Cause::imbalance)
-    return static_cast<double>(own) >= kMoreBytes * static_cast<double>(own - extra) && own > 0;
+    return static_cast<double>(own) >= kUnequalBytes * static_cast<double>(own - extra) && own > 0;
   const auto waiters = static_cast<Ns>(std::max<std::size_t>(1, table_.ranks().size() - 1));
   const Ns window = table_.at(rank, step).window;
   return extra >= originated / waiters / 2 &&
@@ -152,7 +156,7 @@ bool StragglerFinder::experts(std::uint32_t rank, Cause cause, std::size_t step)
 }
 
 // Experts' work differs from step to step in the healthiest job.
-bool StragglerFinder::shows_plainly(std::uint32_t rank, Cause cause, const Rows& peers,
+bool StragglerFinder::shows_plainly(std::uint32_t rank, Cause cause, const RankRows& peers,
                                     std::size_t step) const {
   const RankStep& cell = table_.at(rank, step);
   if (cause == Cause::imbalance || (cause == Cause::compute && cell.exchanges > 0)) return false;
@@ -160,7 +164,7 @@ bool StragglerFinder::shows_plainly(std::uint32_t rank, Cause cause, const Rows&
          kPlainExtra * static_cast<double>(cell.window);
 }
 
-Suspicion StragglerFinder::of_rank(std::uint32_t rank, Cause cause, const Rows& peers) const {
+Suspicion StragglerFinder::of_rank(std::uint32_t rank, Cause cause, const RankRows& peers) const {
   Suspicion suspicion;
   for (std::size_t step = 0; step < table_.steps().size(); ++step) {
     const WaitSums sums = own_origin(rank, step);
@@ -192,7 +196,7 @@ Straggler StragglerFinder::row(const Verdict& verdict, Cause cause, std::size_t 
   return straggler;
 }
 
-RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Rows& peers,
+RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const RankRows& peers,
                                        const Verdict& verdict) const {
   RankEvidence evidence{.cause = cause,
                         .own = 0,
@@ -214,7 +218,7 @@ RankEvidence StragglerFinder::evidence(std::uint32_t rank, Cause cause, const Ro
 // The cause that its own time shows in most steps; of several, more bytes explain more compute,
 // else the larger extra time counts.
 std::optional<std::pair<Cause, Verdict>> StragglerFinder::verdict_of(std::uint32_t rank,
-                                                                     const Rows& peers) const {
+                                                                     const RankRows& peers) const {
   std::optional<std::pair<Cause, Verdict>> best;
   Ns most = 0;
   for (const Cause cause : {Cause::imbalance, Cause::compute, Cause::host}) {
@@ -234,7 +238,7 @@ std::optional<std::pair<Cause, Verdict>> StragglerFinder::verdict_of(std::uint32
 void StragglerFinder::suspect_ranks() {
   for (const std::uint32_t rank : table_.ranks()) {
     if (named_.contains(rank)) continue;
-    const Rows peers = like(rank);
+    const RankRows peers = like(rank);
     const auto verdict = verdict_of(rank, peers);
     if (!verdict) continue;
     Straggler straggler = row(verdict->second, verdict->first, 1);
@@ -247,7 +251,7 @@ void StragglerFinder::suspect_ranks() {
 
 // All ranks of a host against ranks with the same work elsewhere: a step counts where each of them
 // shows the cause, to about the same extent.
-std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const Rows& rows,
+std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const RankRows& rows,
                                                   Cause cause) const {
   const std::size_t steps = table_.steps().size();
   Suspicion sum{.originated = std::vector<WaitSums>(steps),
@@ -257,7 +261,7 @@ std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const
   std::vector<Ns> least(steps, std::numeric_limits<Ns>::max());
   std::vector<Ns> most(steps, 0);
   for (const std::uint32_t rank : rows) {
-    Rows outside = like(rank);
+    RankRows outside = like(rank);
     std::erase_if(outside, [&](std::uint32_t other) { return job_.ranks[other].host == host; });
     if (outside.empty()) return std::nullopt;
     const Suspicion one = of_rank(rank, cause, outside);
@@ -278,7 +282,7 @@ std::optional<Suspicion> StragglerFinder::of_host(const std::string& host, const
 }
 
 void StragglerFinder::suspect_hosts(Cause cause) {
-  std::map<std::string, Rows> hosts;
+  std::map<std::string, RankRows> hosts;
   for (const std::uint32_t rank : table_.ranks()) hosts[job_.ranks[rank].host].push_back(rank);
   if (hosts.size() < 2 || hosts.contains("")) return;
   for (const auto& [host, rows] : hosts) {

@@ -68,7 +68,7 @@ void add_graph_orders(const WorkNodes& nodes, Work& work) {
     if (members[i].correlation != members[i - 1].correlation) continue;
     work.edges.push_back(
         {.node = members[i].node, .source = members[i - 1].node, .kind = EdgeKind::graph});
-    work.launch[members[i].node] = kNoLaunch;
+    work.launch.set(members[i].node, kNoLaunch);
   }
 }
 

@@ -45,7 +45,7 @@ EventsByEnd::EventsByEnd(const std::vector<CommEvent>& events) : events_(events)
   for (const std::uint32_t event : order_) ends_.push_back(events[event].end);
   std::vector<Ns> gaps;
   for (std::size_t i = 1; i < ends_.size(); ++i) gaps.push_back(ends_[i] - ends_[i - 1]);
-  if (!gaps.empty()) usual_gap_ = median_of(gaps);
+  if (!gaps.empty()) usual_gap_ = median_in_place(gaps);
 }
 
 OrderRange EventsByEnd::between(Ns from, Ns to) const {

@@ -9,7 +9,7 @@ namespace commlens {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
-constexpr double kMoreBytes = 1.1;
+constexpr double kLargerTransfer = 1.1;
 
 std::int64_t median(std::vector<std::int64_t>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -100,7 +100,7 @@ bool UsualTransfer::more_bytes(const Part& part) const {
   if (row == kNone) return false;
   const auto mine = static_cast<double>(comm_of(job_, part).bytes.value_or(0));
   const auto usual = static_cast<double>(std::max<std::int64_t>(0, median_bytes_[row]));
-  return mine > kMoreBytes * usual;
+  return mine > kLargerTransfer * usual;
 }
 
 std::int32_t UsualTransfer::group_of(const Part& part) const {

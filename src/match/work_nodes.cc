@@ -1,7 +1,6 @@
 #include "match/work_nodes.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace commlens {
 
@@ -23,7 +22,9 @@ void WorkNodes::sort_rows() {
   for (std::size_t i = 0; i < gpu.size(); ++i)
     rows_[next[gpu.stream[i].index()]++] = static_cast<std::uint32_t>(i);
   const auto earlier = [&gpu](std::uint32_t a, std::uint32_t b) {
-    return std::pair(gpu.start[a], gpu.end[a]) < std::pair(gpu.start[b], gpu.end[b]);
+    const Ns start_a = gpu.start[a];
+    const Ns start_b = gpu.start[b];
+    return start_a != start_b ? start_a < start_b : gpu.end[a] < gpu.end[b];
   };
   work_.stream_begins.push_back(0);
   for (std::size_t s = 0; s + 1 < begins.size(); ++s) {
@@ -89,15 +90,19 @@ std::int64_t WorkNodes::device_of(std::size_t stream) const {
   return rank_.recording.streams[stream_id_[stream]].device;
 }
 
+// Its own start says it where no launch was recorded.
+Ns WorkNodes::launched_at(std::uint32_t node) const {
+  const Ns launch = work_.launch[node];
+  return launch != kNoLaunch ? launch : work_.start[node];
+}
+
 std::uint32_t WorkNodes::first_not_before(std::size_t stream, std::uint64_t id, Ns start) const {
   const bool by_id = by_correlation_ && id != 0;
   std::uint32_t low = begin(stream);
   std::uint32_t high = end(stream);
   while (low < high) {
     const std::uint32_t middle = low + (high - low) / 2;
-    const Ns launched =
-        work_.launch[middle] != kNoLaunch ? work_.launch[middle] : work_.start[middle];
-    if (by_id ? correlation(middle) < id : launched < start) {
+    if (by_id ? correlation(middle) < id : launched_at(middle) < start) {
       low = middle + 1;
     } else {
       high = middle;

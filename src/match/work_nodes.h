@@ -44,6 +44,7 @@ class WorkNodes {
   void sort_rows();
   void fill_columns();
   bool correlations_ascend() const;
+  Ns launched_at(std::uint32_t node) const;
   std::uint32_t first_not_before(std::size_t stream, std::uint64_t correlation, Ns start) const;
 
   const RankTimeline& rank_;

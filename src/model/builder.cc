@@ -15,11 +15,11 @@ constexpr Ns kDay = 24 * kHour;
 // Removes the rows of one column for which `drop` says so.
 template <class Values>
 void compact(Values& column, const std::vector<bool>& drop) {
-  std::size_t kept = 0;
+  Values kept;
   for (std::size_t i = 0; i < column.size(); ++i) {
-    if (!drop[i]) column[kept++] = column[i];
+    if (!drop[i]) kept.push_back(column[i]);
   }
-  column.shrink(kept);
+  column = std::move(kept);
 }
 
 // The calls of the rows that stay, by their new rows.
@@ -272,8 +272,8 @@ void TraceBuilder::merge_steps() {
 void TraceBuilder::distrust_external_ids() {
   GpuActivities& gpu = recording_.gpu;
   if (external_equals_correlation_ * 2 <= gpu.size()) return;
-  std::fill(gpu.external_id.begin(), gpu.external_id.end(), 0);
-  std::fill(recording_.launches.external_id.begin(), recording_.launches.external_id.end(), 0);
+  gpu.external_id.assign(gpu.size(), 0);
+  recording_.launches.external_id.assign(recording_.launches.size(), 0);
   recording_.notes.add(Note::unlinked_external_ids);
 }
 
@@ -311,9 +311,9 @@ void TraceBuilder::cut_absurd_durations() {
   const Ns most = std::min(longest, kDay);
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     if (gpu.end[i] - gpu.start[i] <= most) continue;
-    gpu.end[i] = bounds ? std::max(gpu.start[i], bounds->end) : gpu.start[i];
+    const Ns end = bounds ? std::max(gpu.start[i], bounds->end) : gpu.start[i];
     // Bounds may be as absurd; sums over days of busy time must not leave 64 bits.
-    if (gpu.end[i] - gpu.start[i] > kDay) gpu.end[i] = gpu.start[i];
+    gpu.end.set(i, end - gpu.start[i] > kDay ? gpu.start[i] : end);
     recording_.notes.add(Note::absurd_duration, recording_.strings.get(gpu.name[i]));
   }
 }

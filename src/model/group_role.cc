@@ -12,11 +12,11 @@ struct RoleName {
   GroupRole role;
   std::string_view name;
 };
-constexpr std::array<RoleName, 5> kNames{{{GroupRole::data, "dp"},
-                                          {GroupRole::tensor, "tp"},
-                                          {GroupRole::pipeline, "pp"},
-                                          {GroupRole::expert, "ep"},
-                                          {GroupRole::context, "cp"}}};
+constexpr std::array<RoleName, 5> kRoleNames{{{GroupRole::data, "dp"},
+                                              {GroupRole::tensor, "tp"},
+                                              {GroupRole::pipeline, "pp"},
+                                              {GroupRole::expert, "ep"},
+                                              {GroupRole::context, "cp"}}};
 
 constexpr std::array<RoleName, 16> kWords{{{GroupRole::data, "dp"},
                                            {GroupRole::data, "ddp"},
@@ -37,7 +37,7 @@ constexpr std::array<RoleName, 16> kWords{{{GroupRole::data, "dp"},
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-std::vector<std::string> words_of(std::string_view text) {
+std::vector<std::string> description_words(std::string_view text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
     if (is_letter(c)) {
@@ -49,12 +49,12 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-using Axes = std::array<bool, kNames.size() + 1>;  // by GroupRole
+using Axes = std::array<bool, kRoleNames.size() + 1>;  // by GroupRole
 
 // Those that a description names.
 Axes axes_of(std::string_view description) {
   Axes named{};
-  for (const std::string& word : words_of(description)) {
+  for (const std::string& word : description_words(description)) {
     for (const RoleName& known : kWords) {
       if (word == known.name) named[static_cast<std::size_t>(known.role)] = true;
     }
@@ -65,15 +65,15 @@ Axes axes_of(std::string_view description) {
 }  // namespace
 
 std::string_view group_role_name(GroupRole role) {
-  const auto* const found = std::find_if(kNames.begin(), kNames.end(),
+  const auto* const found = std::find_if(kRoleNames.begin(), kRoleNames.end(),
                                          [role](const RoleName& row) { return row.role == role; });
-  return found == kNames.end() ? std::string_view() : found->name;
+  return found == kRoleNames.end() ? std::string_view() : found->name;
 }
 
 std::optional<GroupRole> group_role_from_name(std::string_view name) {
-  const auto* const found = std::find_if(kNames.begin(), kNames.end(),
+  const auto* const found = std::find_if(kRoleNames.begin(), kRoleNames.end(),
                                          [name](const RoleName& row) { return row.name == name; });
-  return found == kNames.end() ? std::nullopt : std::optional(found->role);
+  return found == kRoleNames.end() ? std::nullopt : std::optional(found->role);
 }
 
 std::optional<GroupRole> group_role_from_description(std::string_view description) {
@@ -88,7 +88,7 @@ std::optional<GroupRole> group_role_from_description(std::string_view descriptio
   // "EXPERT_TENSOR_PARALLEL_GROUP" splits the layers of an expert.
   if (has(GroupRole::tensor)) named[static_cast<std::size_t>(GroupRole::expert)] = false;
   std::optional<GroupRole> only;
-  for (const RoleName& row : kNames) {
+  for (const RoleName& row : kRoleNames) {
     if (has(row.role)) only = only ? GroupRole::unknown : row.role;
   }
   return only;

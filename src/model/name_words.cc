@@ -31,14 +31,14 @@ constexpr Spelling kSpellings[] = {
 };
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_lower_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 // Whether a word begins at `at`: behind what is no letter, in "fooBar" at B, in "LLKernel" at K.
 bool word_begins(std::string_view name, std::size_t at) {
   if (at == 0 || !is_word(name[at - 1])) return true;
   if (!is_upper(name[at])) return false;
-  return is_lower(name[at - 1]) || (at + 1 < name.size() && is_lower(name[at + 1]));
+  return is_lower_letter(name[at - 1]) || (at + 1 < name.size() && is_lower_letter(name[at + 1]));
 }
 
 // A number behind a word is one of its variants: "allreduce7".

@@ -10,7 +10,7 @@
 namespace commlens {
 namespace {
 
-[[noreturn]] void refuse(std::string_view part, const std::string& why) {
+[[noreturn]] void refuse_rate(std::string_view part, const std::string& why) {
   throw Error(ErrorKind::usage, "--peak: \"" + printable(part) + "\" " + why +
                                     "; write a bus bandwidth in GB/s such as 180, "
                                     "all_reduce=180 or dp:all_reduce=40");
@@ -20,10 +20,10 @@ double parse_rate(std::string_view text, std::string_view part) {
   double rate = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rate);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(rate))
-    refuse(part, "holds no number");
+    refuse_rate(part, "holds no number");
   constexpr double kLeast = 1e-6;
   constexpr double kMost = 1e6;
-  if (rate < kLeast || rate > kMost) refuse(part, "is no bandwidth that links have");
+  if (rate < kLeast || rate > kMost) refuse_rate(part, "is no bandwidth that links have");
   return rate;
 }
 
@@ -36,7 +36,7 @@ PeakRate parse_peak(std::string_view part) {
   }
   peak.gbs = parse_rate(part.substr(equals + 1), part);
   const std::string_view of = part.substr(0, equals);
-  if (of.empty()) refuse(part, "names nothing before the =");
+  if (of.empty()) refuse_rate(part, "names nothing before the =");
   if (const auto op = op_from_name(of)) {
     peak.op = op;
     return peak;
@@ -47,7 +47,7 @@ PeakRate parse_peak(std::string_view part) {
     return peak;
   }
   peak.op = op_from_name(of.substr(colon + 1));
-  if (!peak.op) refuse(part, "names no operation behind the :");
+  if (!peak.op) refuse_rate(part, "names no operation behind the :");
   peak.group = of.substr(0, colon);
   return peak;
 }

@@ -13,6 +13,7 @@
 
 #include "base/blocks.h"
 #include "base/id.h"
+#include "base/packed.h"
 #include "base/strings.h"
 #include "model/calls.h"
 #include "model/interval_set.h"
@@ -52,16 +53,16 @@ struct CollectiveMeta {
 
 enum class ActivityKind : std::uint8_t { kernel, memcpy, memset };
 
-// GPU activities in file order: 45 bytes each.
+// GPU activities in file order: packed, since millions of them are kept.
 struct GpuActivities {
-  Blocks<Ns> start;
-  Blocks<Ns> end;                     // >= start
-  Blocks<std::uint64_t> correlation;  // of the launch; 0 is none
-  Blocks<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
-  Blocks<StringId> name;
-  Blocks<StreamId> stream;
-  Blocks<MetaId> meta;  // collective metadata on the activity itself
-  Blocks<ActivityKind> kind;
+  Packed<Ns> start;
+  Packed<Ns> end;                     // >= start
+  Packed<std::uint64_t> correlation;  // of the launch; 0 is none
+  Packed<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
+  Packed<StringId> name;
+  Packed<StreamId> stream;
+  Packed<MetaId> meta;  // collective metadata on the activity itself
+  Packed<ActivityKind> kind;
 
   std::size_t size() const { return start.size(); }
   Interval interval(std::size_t i) const { return {start[i], end[i]}; }
@@ -70,10 +71,10 @@ struct GpuActivities {
 // Calls on the host that can start GPU work (cudaLaunchKernel and the like, copies, graph
 // launches).
 struct Launches {
-  Blocks<std::uint64_t> correlation;
-  Blocks<Ns> start;
-  Blocks<ThreadId> thread;
-  Blocks<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
+  Packed<std::uint64_t> correlation;
+  Packed<Ns> start;
+  Packed<ThreadId> thread;
+  Packed<std::uint64_t> external_id;  // of the host operation; 0 is none (or not to be trusted)
   std::size_t size() const { return start.size(); }
 };
 
@@ -165,7 +166,7 @@ struct Recording {
   Launches launches;
   std::vector<SyncCall> sync_calls;      // in file order
   std::vector<SyncRecord> sync_records;  // the same; most recordings have none
-  std::vector<HostRange> host_ranges;
+  Blocks<HostRange> host_ranges;
   Calls host_calls;              // of host ranges with metadata
   std::vector<StepRange> steps;  // sorted by number
   IntervalSet host_compute;      // filled only for recordings without GPU events

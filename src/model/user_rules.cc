@@ -12,7 +12,7 @@
 namespace commlens {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_rule(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\v\f";
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
@@ -46,8 +46,8 @@ NameRule parse_rule(std::string_view line, std::string_view file, int number) {
   if (equals == std::string_view::npos) {
     fail(file, number, "expected PATTERN = OP, got \"" + printable(line) + "\"");
   }
-  const std::string_view pattern = trimmed(line.substr(0, equals));
-  const std::string_view word = trimmed(line.substr(equals + 1));
+  const std::string_view pattern = trimmed_rule(line.substr(0, equals));
+  const std::string_view word = trimmed_rule(line.substr(equals + 1));
   if (pattern.empty()) fail(file, number, "no pattern before the =");
   if (word == "compute") return {std::string(pattern), NameClass::compute, Op::unknown};
   const auto op = op_from_name(word);
@@ -89,7 +89,7 @@ std::vector<NameRule> parse_name_rules(std::string_view text, std::string_view f
   std::vector<NameRule> rules;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(without_comment(text.substr(0, end)));
+    const std::string_view line = trimmed_rule(without_comment(text.substr(0, end)));
     if (!line.empty()) rules.push_back(parse_rule(line, file, number));
     text.remove_prefix(std::min(end + 1, text.size()));
   }

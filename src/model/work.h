@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
-#include "base/blocks.h"
 #include "base/id.h"
+#include "base/packed.h"
 #include "model/sync_kind.h"
 
 namespace commlens {
@@ -73,17 +73,17 @@ struct CommNode {
   std::uint32_t op = 0;  // of DeviceTimeline::comm
 };
 
-// 33 bytes a node: start, end and launch 8 each, stretch and name 4 each, class 1.
+// Of each node; packed, since a job of many ranks has millions.
 struct Work {
   bool known = false;
   // By stream, then start: what a stream ran before a node is the row before, unless a stream
   // begins there.
-  Blocks<Ns> start;
-  Blocks<Ns> end;
-  Blocks<Ns> launch;  // begin of the call; kNoLaunch: not recorded, or behind another of its graph
-  Blocks<std::uint32_t> stretch;  // that launched it; kNoNode without launch
-  Blocks<StringId> name;
-  Blocks<ActivityClass> kind;
+  Packed<Ns> start;
+  Packed<Ns> end;
+  Packed<Ns> launch;  // begin of the call; kNoLaunch: not recorded, or behind another of its graph
+  Packed<std::uint32_t> stretch;  // that launched it; kNoNode without launch
+  Packed<StringId> name;
+  Packed<ActivityClass> kind;
   std::vector<std::uint32_t> stream_begins;  // ascending; then the number of nodes
   std::vector<WorkEdge> edges;               // by node
   std::vector<HostStretch> stretches;        // by thread, then start

@@ -1,5 +1,7 @@
 #include "replay/common_time.h"
 
+#include <utility>
+
 namespace commlens {
 
 void place_on_common_time(Job& job) {
@@ -7,11 +9,15 @@ void place_on_common_time(Job& job) {
   for (std::size_t row = 0; row < job.ranks.size(); ++row) {
     Work& work = job.ranks[row].work;
     const auto place = [&](Ns& time) { time = job.clocks.common(row, time); };
-    for (std::size_t i = 0; i < work.size(); ++i) {
-      place(work.start[i]);
-      place(work.end[i]);
-      if (work.launch[i] != kNoLaunch) place(work.launch[i]);
-    }
+    const auto place_all = [&](Packed<Ns>& times) {
+      Packed<Ns> placed;
+      for (const Ns time : times)
+        placed.push_back(time == kNoLaunch ? kNoLaunch : job.clocks.common(row, time));
+      times = std::move(placed);
+    };
+    place_all(work.start);
+    place_all(work.end);
+    place_all(work.launch);
     for (HostStretch& stretch : work.stretches) {
       place(stretch.start);
       place(stretch.call);

@@ -12,7 +12,7 @@ struct ClassStyle {
   std::string_view category;
   std::string_view colour;
 };
-constexpr std::array<ClassStyle, kPathClasses> kStyles{{
+constexpr std::array<ClassStyle, kPathClasses> kPathStyles{{
     {"\"compute\"", "\"critical path,compute\"", "\"good\""},
     {"\"transfer\"", "\"critical path,transfer\"", "\"terrible\""},
     {"\"host\"", "\"critical path,host\"", "\"bad\""},
@@ -62,7 +62,7 @@ void PathTracks::write(std::size_t row, std::int64_t process, const Placement& p
   Ns behind = 0;  // a drift's rounding must not make neighbours overlap
   for (const std::uint32_t i : segments_[row]) {
     const PathSegment& segment = job_.path.segments[i];
-    const ClassStyle& style = kStyles[static_cast<std::size_t>(segment.kind)];
+    const ClassStyle& style = kPathStyles[static_cast<std::size_t>(segment.kind)];
     const Ns start = std::max(behind, place.at(own(segment, segment.time.start)));
     const Ns end = std::max(start, place.at(own(segment, segment.time.end)));
     behind = end;

@@ -88,7 +88,7 @@ void write_finding(JsonOut& json, const DiagnosisFinding& finding) {
   json.end_object();
 }
 
-void write_notes(JsonOut& json, const Notes& notes) {
+void write_notes_json(JsonOut& json, const Notes& notes) {
   json.key("warnings");
   json.begin_array();
   for (const NoteInfo& info : all_notes()) {
@@ -129,7 +129,7 @@ void write_input(JsonOut& json, const InputReport& input) {
   }
   json.key("events");
   json.value(input.events);
-  write_notes(json, input.notes);
+  write_notes_json(json, input.notes);
   json.end_object();
 }
 
@@ -158,7 +158,7 @@ void write_json(const Diagnosis& diagnosis, Sink& sink) {
   json.begin_array();
   for (const InputReport& input : diagnosis.inputs) write_input(json, input);
   json.end_array();
-  write_notes(json, diagnosis.notes);
+  write_notes_json(json, diagnosis.notes);
   json.end_object();
   sink.append("\n");
 }

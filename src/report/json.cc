@@ -182,7 +182,7 @@ void write_tables(JsonOut& json, const std::vector<Result>& results) {
   enter({});
 }
 
-void write(const Report& report, const WriteOptions&, Sink& sink) {
+void write_json(const Report& report, const WriteOptions&, Sink& sink) {
   JsonOut json(sink);
   json.begin_object();
   json.key("schema");
@@ -203,6 +203,6 @@ void write(const Report& report, const WriteOptions&, Sink& sink) {
 
 extern const Writer kJson;
 constinit const Writer kJson{
-    .name = "json", .summary = "everything, for programs (docs/json.md)", .write = write};
+    .name = "json", .summary = "everything, for programs (docs/json.md)", .write = write_json};
 
 }  // namespace commlens

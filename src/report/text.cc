@@ -228,7 +228,7 @@ void write_footnote(const Report& report, const Style& style, Sink& sink) {
   }
 }
 
-void write(const Report& report, const WriteOptions& options, Sink& sink) {
+void write_text(const Report& report, const WriteOptions& options, Sink& sink) {
   const Style& style = options.color ? kColor : kPlain;
   write_head(report, style, sink);
   for (const Result& result : report.results) {
@@ -241,6 +241,7 @@ void write(const Report& report, const WriteOptions& options, Sink& sink) {
 }  // namespace
 
 extern const Writer kText;
-constinit const Writer kText{.name = "text", .summary = "one screen, for people", .write = write};
+constinit const Writer kText{
+    .name = "text", .summary = "one screen, for people", .write = write_text};
 
 }  // namespace commlens

@@ -10,19 +10,19 @@
 namespace commlens::simulate {
 namespace {
 
-[[noreturn]] void refuse(const std::string& sentence) {
+[[noreturn]] void refuse_job(const std::string& sentence) {
   throw Error(ErrorKind::usage, "simulate: " + sentence);
 }
 
 void in_range(std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high) {
   if (value >= low && value <= high) return;
-  refuse(fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
+  refuse_job(fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
 }
 
 // Not written as `value < low || value > high`: a NaN must be refused too.
 void real_in_range(std::string_view name, double value, double low, double high) {
   if (value >= low && value <= high) return;
-  refuse(fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
+  refuse_job(fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
 }
 
 // So that the times and bytes of the largest job still fit 64 bits.
@@ -36,7 +36,7 @@ void validate_layout(const JobSpec& job) {
   in_range("pp", job.pp, 1, kMaxRanks);
   const std::int64_t ranks = std::int64_t{job.dp} * job.tp * job.pp;
   if (ranks > kMaxRanks) {
-    refuse(
+    refuse_job(
         fmt::format("dp * tp * pp is {} ranks, but at most {} can be simulated", ranks, kMaxRanks));
   }
   in_range("ranks per host", job.ranks_per_host, 1, kMaxRanks);
@@ -50,15 +50,15 @@ void validate_work(const JobSpec& job) {
   in_range("expert ranks", job.expert_ranks, 0, kMaxRanks);
   in_range("top k", job.top_k, 1, 64);
   if (job.layers < job.pp) {
-    refuse(fmt::format("{} layers cannot fill {} pipeline stages", job.layers, job.pp));
+    refuse_job(fmt::format("{} layers cannot fill {} pipeline stages", job.layers, job.pp));
   }
-  if (job.fsdp && job.dp < 2) refuse("fsdp shards over dp, so dp must be at least 2");
+  if (job.fsdp && job.dp < 2) refuse_job("fsdp shards over dp, so dp must be at least 2");
   if (!job.moe) return;
   const int experts = job.expert_group();
   if (experts < 2)
-    refuse("moe exchanges tokens over dp, so dp and expert ranks must be at least 2");
+    refuse_job("moe exchanges tokens over dp, so dp and expert ranks must be at least 2");
   if (job.dp % experts != 0) {
-    refuse(fmt::format("{} expert ranks do not divide dp of {}", experts, job.dp));
+    refuse_job(fmt::format("{} expert ranks do not divide dp of {}", experts, job.dp));
   }
 }
 
@@ -74,7 +74,7 @@ void validate_sizes(const JobSpec& job) {
   in_range("hidden", job.hidden, 1, kMillion);
 }
 
-// Every pass of a layer on a rank costs about 20 kB of memory and 40 kB of trace: refuse before
+// Every pass of a layer on a rank costs about 20 kB of memory and 40 kB of trace: refuse_job before
 // that is all there is.
 void validate_volume(const JobSpec& job) {
   constexpr std::int64_t kMaxPasses = 250'000;
@@ -85,7 +85,7 @@ void validate_volume(const JobSpec& job) {
   const auto buckets = static_cast<double>(whole_buckets);
   const double passes = layers * (job.microbatches + (job.fsdp ? 0.0 : buckets * kPassesOfBucket));
   if (passes <= static_cast<double>(kMaxPasses)) return;
-  refuse(
+  refuse_job(
       fmt::format("this job is about {:.0f} passes through a layer over all ranks and steps, but "
                   "at most {} can be "
                   "simulated; take fewer steps, layers, microbatches or ranks, or larger buckets",

@@ -215,9 +215,9 @@ Recording RankRecorder::record() {
   }
   add_gpu_steps();
   // Names of processes, threads and streams; the recording's window.
-  constexpr std::int64_t kNames = 8;
+  constexpr std::int64_t kNameEvents = 8;
   constexpr std::int64_t kWindow = 3;
-  events() += kNames + 2 * static_cast<std::int64_t>(profile_.streams().size()) + kWindow;
+  events() += kNameEvents + 2 * static_cast<std::int64_t>(profile_.streams().size()) + kWindow;
   builder_.about().process = profile_.process();
   return builder_.finish();
 }

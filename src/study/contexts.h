@@ -10,6 +10,6 @@ namespace commlens {
 // kEasilyReadAgain events are left alone unless `all`. Trouble with reading again is no trouble.
 void find_path_contexts(Job& job, bool all, unsigned threads);
 
-inline constexpr std::int64_t kEasilyReadAgain = 300'000;
+inline constexpr std::int64_t kEasilyReadAgain = 50'000;
 
 }  // namespace commlens
