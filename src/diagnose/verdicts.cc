@@ -6,6 +6,13 @@ namespace commlens {
 
 // One line a verdict.
 extern const Verdict kFingerprints;
+extern const Verdict kLogCalls;
+extern const Verdict kLogErrors;
+extern const Verdict kLogFabric;
+extern const Verdict kLogInit;
+extern const Verdict kLogJobs;
+extern const Verdict kLogSettings;
+extern const Verdict kLogTimeouts;
 extern const Verdict kMismatches;
 extern const Verdict kMissingRanks;
 extern const Verdict kP2pSizes;
@@ -14,8 +21,10 @@ extern const Verdict kTimeouts;
 
 namespace {
 
-constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks,
-                                  &kP2pSizes,     &kStates,     &kTimeouts};
+constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kP2pSizes,
+                                  &kStates,       &kTimeouts,   &kLogErrors,    &kLogTimeouts,
+                                  &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogFabric,
+                                  &kLogInit};
 
 }  // namespace
 

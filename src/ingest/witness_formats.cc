@@ -7,13 +7,15 @@ namespace commlens {
 
 // One line an importer.
 extern const WitnessFormat kFlightRecorder;
+extern const WitnessFormat kNcclLog;
 extern const WitnessFormat kNcclRas;
 extern const WitnessFormat kTorchFingerprint;
 
 namespace {
 
-// Asked from the first to the last; the first that knows a text reads it.
-constexpr std::array kFormats = {&kFlightRecorder, &kNcclRas, &kTorchFingerprint};
+// Asked from the first to the last; the first that knows a text reads it. A log can hold lines of
+// several others.
+constexpr std::array kFormats = {&kFlightRecorder, &kNcclRas, &kNcclLog, &kTorchFingerprint};
 
 template <class Test>
 const WitnessFormat* first_format(Test test) {

@@ -139,6 +139,11 @@ enum class Severity : std::uint8_t {
     "nothing to do")                                                                               \
   X(rank_from_groups, info, "the rank was taken from the groups that the process belongs to",      \
     "keep the names that the dumps were written under")                                            \
+  X(unknown_log_line, info,                                                                        \
+    "log lines that look like NCCL's are not understood and were passed over",                     \
+    "nothing to do unless they name an error: read the most frequent ones")                        \
+  X(cut_log_line, info, "log lines that stop in the middle of a value were left out",              \
+    "give the log as it was written, not as a terminal or a web page shows it")                    \
   X(no_critical_path, info, "there is no critical path, and so no advice",                         \
     "the example says what is missing")
 

@@ -1,0 +1,320 @@
+// Calls that should be the same on all ranks and are not (NCCL_DEBUG_SUBSYS=COLL).
+//
+// Collectives of one communicator must be called in one order by all ranks. So the k-th of each
+// rank are compared: from the start where the log shows the communicator's initialisation, else
+// from the op counts that the ranks have in common, if these count calls (before 2.9, and where
+// each call is launched alone). The first difference is the answer; what comes after it only
+// follows.
+//
+// When it is wrong: a log that lost lines of one rank shifts all that follow. So calls of excerpts
+// are compared only where the op counts agree, and communicators that only their size joins need
+// two ranks that agree with each other.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "diagnose/log_view.h"
+#include "diagnose/verdict.h"
+
+namespace commlens {
+namespace {
+
+// What must be the same on all ranks.
+struct Same {
+  Op op = Op::unknown;
+  std::int64_t count = 0;
+  int datatype = -1;
+  int reduction = -1;
+  std::int64_t root = -1;
+  friend auto operator<=>(const Same&, const Same&) = default;
+};
+
+bool has_root(Op op) {
+  return op == Op::broadcast || op == Op::reduce || op == Op::gather || op == Op::scatter;
+}
+
+bool reduces(Op op) { return op == Op::all_reduce || op == Op::reduce || op == Op::reduce_scatter; }
+
+Same same_of(const LogCall& call) {
+  // User-made reductions have a handle of each process's own.
+  const int reduction = reduces(call.op) && call.reduction < 5 ? call.reduction : -1;
+  return {call.op, call.count, call.datatype, reduction, has_root(call.op) ? call.root : -1};
+}
+
+bool is_collective(const LogCall& call) {
+  return call.op != Op::send && call.op != Op::recv && call.op != Op::put_get;
+}
+
+struct Side {
+  const LogMember* member = nullptr;
+  std::vector<const LogCall*> calls;  // collectives, in order
+  bool from_start = false;            // the communicator's initialisation is in the log
+};
+
+// The collectives of each communicator of each log, in order.
+using CallsOf = std::map<std::pair<const Witness*, LogCommId>, std::vector<const LogCall*>>;
+
+CallsOf collectives_of(const LogView& view) {
+  CallsOf calls;
+  for (const Witness* witness : view.logs) {
+    for (const LogCall& call : witness->log->calls) {
+      if (is_collective(call)) calls[{witness, call.comm}].push_back(&call);
+    }
+  }
+  return calls;
+}
+
+std::vector<Side> sides_of(const LogGroup& group, const CallsOf& calls) {
+  std::vector<Side> sides;
+  for (const LogMember& member : group.members) {
+    Side side;
+    side.member = &member;
+    const LogComm& comm = member.facts();
+    const auto found = calls.find({member.witness, member.comm});
+    if (found == calls.end()) continue;
+    side.calls = found->second;
+    // A line that was lost in the middle shifts those behind it.
+    side.from_start = comm.rank >= 0 && comm.first_line < side.calls.front()->line &&
+                      member.witness->log->cut == 0;
+    sides.push_back(std::move(side));
+  }
+  return sides;
+}
+
+// Whether op counts number the calls: each one more than the last.
+bool counts_calls(const Side& side) {
+  for (std::size_t i = 1; i < side.calls.size(); ++i) {
+    if (side.calls[i]->op_count != side.calls[i - 1]->op_count + 1) return false;
+  }
+  return true;
+}
+
+// One operation as the ranks called it.
+struct Row {
+  std::int64_t number = 0;
+  bool by_op_count = false;
+  std::vector<std::pair<const Side*, const LogCall*>> calls;
+};
+
+std::vector<Row> rows_of(const std::vector<Side>& sides) {
+  const bool from_start =
+      std::all_of(sides.begin(), sides.end(), [](const Side& s) { return s.from_start; });
+  if (!from_start && !std::all_of(sides.begin(), sides.end(), counts_calls)) return {};
+  std::map<std::int64_t, Row> rows;
+  for (const Side& side : sides) {
+    for (std::size_t i = 0; i < side.calls.size(); ++i) {
+      const std::int64_t number =
+          from_start ? static_cast<std::int64_t>(i) : side.calls[i]->op_count;
+      Row& row = rows[number];
+      row.number = number;
+      row.by_op_count = !from_start;
+      row.calls.emplace_back(&side, side.calls[i]);
+    }
+  }
+  std::vector<Row> result;
+  for (auto& [number, row] : rows) {
+    if (row.calls.size() > 1) result.push_back(std::move(row));
+  }
+  return result;
+}
+
+std::map<Same, std::size_t> variants(const Row& row) {
+  std::map<Same, std::size_t> counts;
+  for (const auto& [side, call] : row.calls) ++counts[same_of(*call)];
+  return counts;
+}
+
+std::string hex(std::int64_t value) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  auto rest = static_cast<std::uint64_t>(value);
+  do {
+    text.insert(text.begin(), kDigits[rest & 15U]);
+    rest >>= 4U;
+  } while (rest != 0);
+  return text;
+}
+
+std::string type_text(int datatype) {
+  const std::string_view name = log_datatype_name(datatype);
+  return name.empty() ? "datatype " + std::to_string(datatype) : std::string(name);
+}
+
+std::string call_text(const LogCall& call) {
+  return std::string(op_name(call.op)) + ": opCount " + hex(call.op_count) + " count " +
+         std::to_string(call.count) + " " + type_text(call.datatype) +
+         (call.root > 0 ? " root " + std::to_string(call.root) : "");
+}
+
+// Which field of two calls differs, in the order of what is graver.
+struct Difference {
+  DiagnosisKind kind = DiagnosisKind::op_mismatch;
+  std::string_view field;
+};
+
+std::int64_t bytes_of(const Same& same) { return same.count * log_datatype_bytes(same.datatype); }
+
+std::optional<Difference> difference(const Same& a, const Same& b) {
+  if (a.op != b.op) return Difference{DiagnosisKind::op_mismatch, "op"};
+  const bool same_bytes = bytes_of(a) == bytes_of(b) && bytes_of(a) > 0;
+  // Without a reduction only bytes are moved.
+  const bool only_bytes = !reduces(a.op) && same_bytes;
+  if (a.datatype != b.datatype && !only_bytes)
+    return Difference{DiagnosisKind::dtype_mismatch, "dtype"};
+  if (a.count != b.count && !only_bytes) return Difference{DiagnosisKind::size_mismatch, "count"};
+  if (a.root != b.root) return Difference{DiagnosisKind::op_mismatch, "root"};
+  if (a.reduction != b.reduction) return Difference{DiagnosisKind::op_mismatch, "reduction"};
+  return std::nullopt;
+}
+
+std::string field_text(const Same& same, std::string_view field) {
+  if (field == "op") return std::string(op_name(same.op));
+  if (field == "dtype") return type_text(same.datatype);
+  if (field == "count") return std::to_string(same.count);
+  return std::to_string(field == "root" ? same.root : same.reduction);
+}
+
+// The calls of one side, by the thread that made them.
+std::map<std::int64_t, std::vector<Same>> by_thread(const Side& side) {
+  std::map<std::int64_t, std::vector<Same>> threads;
+  for (const LogCall* call : side.calls) threads[call->thread].push_back(same_of(*call));
+  return threads;
+}
+
+std::vector<std::vector<Same>> sorted_threads(const Side& side) {
+  std::vector<std::vector<Same>> lists;
+  for (auto& [thread, list] : by_thread(side)) lists.push_back(std::move(list));
+  std::sort(lists.begin(), lists.end());
+  return lists;
+}
+
+// Each thread calls the same on all ranks, and only how they mix differs: then it is not the
+// program's order, but chance, that decides.
+bool threads_race(const std::vector<Side>& sides) {
+  const auto first = sorted_threads(sides.front());
+  if (first.size() < 2) return false;
+  return std::all_of(sides.begin(), sides.end(),
+                     [&first](const Side& s) { return sorted_threads(s) == first; });
+}
+
+// The same calls in another order.
+bool is_reordered(const std::vector<Side>& sides) {
+  const auto bag = [](const Side& side) {
+    std::vector<Same> all;
+    for (const LogCall* call : side.calls) all.push_back(same_of(*call));
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto first = bag(sides.front());
+  return first.size() > 1 && std::all_of(sides.begin(), sides.end(),
+                                         [&](const Side& side) { return bag(side) == first; });
+}
+
+void fill_differing(const Row& row, const Same& most, DiagnosisFinding& finding) {
+  for (const auto& [side, call] : row.calls) {
+    const Same same = same_of(*call);
+    const std::int64_t rank = side->member->rank;
+    if (finding.evidence.size() < kMostLogEvidence)
+      finding.evidence.push_back(
+          evidence_line(*side->member->witness, call->line, call_text(*call)));
+    const auto odd = difference(most, same);
+    if (!odd) {
+      if (rank >= 0) finding.held.push_back(rank);
+      continue;
+    }
+    if (rank >= 0)
+      finding.differing.push_back({rank, std::string(odd->field), field_text(same, odd->field),
+                                   field_text(most, odd->field)});
+  }
+  finding.consequences = finding.held;
+}
+
+std::string advice_for_calls(DiagnosisKind kind) {
+  if (kind == DiagnosisKind::concurrent_use)
+    return "give each thread a communicator (process group) of its own, or let one thread make all "
+           "calls";
+  return "compare the program's path on these ranks: conditions on rank or data before this call; "
+         "TORCH_DISTRIBUTED_DEBUG=DETAIL names the call";
+}
+
+// The value of most ranks; of communicators that only their size joins, of two at least.
+const Same* most_of(const std::map<Same, std::size_t>& counts, const LogGroup& group,
+                    std::size_t total) {
+  for (const auto& [same, count] : counts) {
+    if (count * 2 > total && (group.joined_by_id || count > 1)) return &same;
+  }
+  return nullptr;
+}
+
+std::string row_text(const Row& row) {
+  return row.by_op_count ? "opCount " + hex(row.number) : "call " + std::to_string(row.number);
+}
+
+std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector<Side>& sides,
+                                        const Row& row) {
+  const auto counts = variants(row);
+  const Same& any = counts.begin()->first;
+  std::optional<Difference> first;
+  for (const auto& [same, count] : counts) {
+    if (!first) first = difference(any, same);
+  }
+  if (!first) return std::nullopt;
+  const Same* most = most_of(counts, group, row.calls.size());
+  // Communicators of one size may be different ones: then their calls may well differ.
+  if (!group.joined_by_id && most == nullptr) return std::nullopt;
+  DiagnosisFinding finding;
+  finding.kind = first->kind;
+  if (threads_race(sides))
+    finding.kind = DiagnosisKind::concurrent_use;
+  else if (is_reordered(sides))
+    finding.kind = DiagnosisKind::order_mismatch;
+  finding.group = group.name;
+  finding.seq = row.number;
+  finding.op = op_name(most != nullptr ? most->op : any.op);
+  finding.confidence = most == nullptr      ? Confidence::undecidable
+                       : group.joined_by_id ? Confidence::certain
+                                            : Confidence::likely;
+  fill_differing(row, most != nullptr ? *most : any, finding);
+  if (most == nullptr) finding.differing.clear();
+  std::vector<std::int64_t> odd;
+  for (const DifferingRank& rank : finding.differing) odd.push_back(rank.rank);
+  finding.message = row_text(row) + " of " + group.name + " is not the same on all ranks (" +
+                    std::string(first->field) + ")";
+  if (!odd.empty()) {
+    const DifferingRank& example = finding.differing.front();
+    finding.message += ": " + ranks_in_words(odd) + (odd.size() == 1 ? " has " : " have ") +
+                       example.value + ", the others " + example.expected;
+  } else if (most == nullptr) {
+    finding.message += "; which side is wrong cannot be told: no value has a majority";
+  }
+  finding.advice = advice_for_calls(finding.kind);
+  return finding;
+}
+
+std::vector<DiagnosisFinding> find_calls(const std::vector<Witness>& witnesses) {
+  const LogView view = make_log_view(witnesses);
+  const CallsOf calls = collectives_of(view);
+  std::vector<DiagnosisFinding> findings;
+  for (const LogGroup& group : view.groups) {
+    const std::vector<Side> sides = sides_of(group, calls);
+    if (sides.size() < 2) continue;
+    for (const Row& row : rows_of(sides)) {
+      auto finding = compare(group, sides, row);
+      if (!finding) continue;
+      findings.push_back(std::move(*finding));
+      break;
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern constinit const Verdict kLogCalls{
+    .name = "log_calls",
+    .summary = "calls that should be the same on all ranks and are not",
+    .find = find_calls,
+};
+
+}  // namespace commlens

@@ -1,0 +1,178 @@
+// An error in one process ends others: their sockets close, their proxies fail, their watchdogs
+// give up, and these messages are more and often earlier in the file. So every kind of message has
+// a place in the order of causes, from what nothing else explains to what something always
+// explains. Time stamps decide where all candidates have them and they differ; the order of lines
+// in a file that several processes write to does not.
+#include "diagnose/log_causes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace commlens {
+namespace {
+
+using Kind = LogEventKind;
+
+// 0: no error. Then the lower, the nearer to a cause; from kFollower on only an echo.
+constexpr int kFollower = 50;
+int place_of(const LogEvent& event) {
+  switch (event.kind) {
+    case Kind::duplicate_gpu: return 1;
+    case Kind::out_of_memory:
+    case Kind::program_out_of_memory: return 2;
+    case Kind::version_mismatch: return 3;
+    case Kind::no_algorithm:
+    case Kind::bad_setting:
+    case Kind::open_files:
+    case Kind::driver:
+    case Kind::no_interface:
+    case Kind::shared_memory:
+    case Kind::locked_memory: return 4;
+    case Kind::signal: return 5;
+    // 6: abort() after something else was said.
+    case Kind::exit_code: return event.code == 6 ? kFollower + 2 : 5;
+    case Kind::cuda_failure: return 6;
+    case Kind::mismatch:
+    case Kind::truncated:
+    case Kind::bootstrap_truncated: return 7;
+    case Kind::topology: return 8;
+    case Kind::p2p_failed: return 9;
+    case Kind::ib_setup: return 10;
+    // Flushed: the queue pair was in error before.
+    case Kind::ib_completion: return event.code == 5 ? kFollower + 1 : 11;
+    case Kind::ib_event: return 12;
+    case Kind::connect_failed: return 13;
+    case Kind::system_call: return 14;
+    case Kind::peer_gone: return kFollower;
+    case Kind::async_error:
+    case Kind::program_nccl_error:
+    case Kind::test_failure: return kFollower + 2;
+    case Kind::proxy_failed: return kFollower + 3;
+    case Kind::other_warning: return kFollower + 4;
+    default: return 0;
+  }
+}
+
+std::vector<LogEventRef> errors_of(const LogView& view) {
+  std::vector<LogEventRef> errors;
+  for (const Witness* witness : view.logs) {
+    for (const LogEvent& event : witness->log->events) {
+      if (place_of(event) > 0) errors.push_back({witness, &event});
+    }
+  }
+  return errors;
+}
+
+// The last back-trace of each process, if no communicator came up behind it.
+using BackTraces = std::map<std::pair<const Witness*, LogProcessId>, std::int64_t>;
+
+BackTraces last_back_traces(const LogView& view) {
+  BackTraces last;
+  for (const Witness* witness : view.logs) {
+    for (const LogEvent& event : witness->log->events) {
+      if (event.kind == Kind::back_trace) last[{witness, event.process}] = event.line;
+    }
+    for (const LogComm& comm : witness->log->comms) {
+      const auto found = last.find({witness, comm.process});
+      if (found != last.end() && comm.complete_line > found->second) last.erase(found);
+    }
+  }
+  return last;
+}
+
+// A warning that nothing came of is no error.
+void drop_idle_warnings(const LogView& view, std::vector<LogEventRef>& errors) {
+  const BackTraces last = last_back_traces(view);
+  std::erase_if(errors, [&last](const LogEventRef& error) {
+    const Kind kind = error.event->kind;
+    if (kind != Kind::other_warning && kind != Kind::system_call) return false;
+    const auto found = last.find({error.witness, error.event->process});
+    return found == last.end() || found->second < error.event->line;
+  });
+}
+
+// The first operation that a watchdog gave up on, in each log.
+const LogWatchdog* first_timeout(const LogFacts& log) {
+  for (const LogWatchdog& line : log.watchdog) {
+    const bool times_out = line.kind == LogWatchdog::Kind::timed_out ||
+                           line.kind == LogWatchdog::Kind::position ||
+                           line.kind == LogWatchdog::Kind::dump_signal;
+    if (times_out) return &line;
+  }
+  return nullptr;
+}
+
+// When a watchdog gives up, processes end, and all that is written then follows from that.
+void drop_what_follows_timeouts(std::vector<LogEventRef>& errors) {
+  std::map<const Witness*, const LogWatchdog*> first;
+  for (const LogEventRef& error : errors) {
+    const auto [found, is_new] = first.try_emplace(error.witness);
+    if (is_new) found->second = first_timeout(*error.witness->log);
+  }
+  std::erase_if(errors, [&first](const LogEventRef& error) {
+    const LogWatchdog* timeout = first.at(error.witness);
+    if (timeout == nullptr) return false;
+    const bool timed = timeout->when >= 0 && error.event->when >= 0;
+    return timed ? timeout->when < error.event->when : timeout->line < error.event->line;
+  });
+}
+
+bool before_by_place(const LogEventRef& a, const LogEventRef& b) {
+  return place_of(*a.event) < place_of(*b.event);
+}
+
+}  // namespace
+
+std::optional<LogCause> find_log_cause(const LogView& view) {
+  std::vector<LogEventRef> errors = errors_of(view);
+  drop_idle_warnings(view, errors);
+  drop_what_follows_timeouts(errors);
+  if (errors.empty()) return std::nullopt;
+  LogCause cause;
+  const auto by_place = std::min_element(errors.begin(), errors.end(), before_by_place);
+  cause.root = *by_place;
+  cause.only_followers = place_of(*by_place->event) >= kFollower;
+  // By time among what can be a cause, if each of these says it.
+  std::vector<LogEventRef> causes;
+  for (const LogEventRef& error : errors) {
+    if (place_of(*error.event) < kFollower) causes.push_back(error);
+  }
+  const bool timed =
+      causes.size() > 1 && std::all_of(causes.begin(), causes.end(),
+                                       [](const auto& error) { return error.event->when >= 0; });
+  if (timed) {
+    const auto first = std::min_element(
+        causes.begin(), causes.end(),
+        [](const auto& a, const auto& b) { return a.event->when < b.event->when; });
+    // Within a second, clocks of hosts and buffers of outputs say nothing.
+    constexpr Ns kSame = 1'000'000'000;
+    if (cause.root.event->when - first->event->when > kSame) cause.root = *first;
+    cause.by_time = true;
+  }
+  for (const LogEventRef& error : errors) {
+    if (error.event == cause.root.event) continue;
+    (error.event->kind == cause.root.event->kind ? cause.alike : cause.followers).push_back(error);
+  }
+  return cause;
+}
+
+bool has_timed_out(const LogView& view) {
+  return std::any_of(view.logs.begin(), view.logs.end(), [](const Witness* witness) {
+    return first_timeout(*witness->log) != nullptr;
+  });
+}
+
+bool has_failed(const LogView& view) {
+  if (find_log_cause(view)) return true;
+  return std::any_of(view.logs.begin(), view.logs.end(), [](const Witness* witness) {
+    const auto& events = witness->log->events;
+    return !witness->log->watchdog.empty() || !witness->log->desync.empty() ||
+           std::any_of(events.begin(), events.end(), [](const LogEvent& event) {
+             return event.kind == Kind::store_timeout || event.kind == Kind::barrier_timeout ||
+                    event.kind == Kind::stalled || event.kind == Kind::id_timeout;
+           });
+  });
+}
+
+}  // namespace commlens

@@ -1,0 +1,328 @@
+// What the logs say of networks and topology: transfers through host memory, sockets over
+// interfaces that lead nowhere, hosts with different adapters, a hidden topology, peer access that
+// does not work.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "diagnose/log_causes.h"
+#include "diagnose/verdict.h"
+
+namespace commlens {
+namespace {
+
+DiagnosisFinding misconfiguration(Confidence confidence, std::string message, std::string advice) {
+  DiagnosisFinding finding;
+  finding.kind = DiagnosisKind::misconfiguration;
+  finding.confidence = confidence;
+  finding.message = std::move(message);
+  finding.advice = std::move(advice);
+  return finding;
+}
+
+void add_evidence(DiagnosisFinding& finding, const Witness& witness, std::int64_t line,
+                  std::string_view text) {
+  if (finding.evidence.size() < kMostLogEvidence)
+    finding.evidence.push_back(evidence_line(witness, line, text));
+}
+
+bool is_infiniband(std::string_view network) { return network.starts_with("IB"); }
+
+std::string channel_text(const LogChannel& channel) {
+  return "Channel " + std::to_string(channel.channel) + " : " + std::to_string(channel.from) +
+         " -> " + std::to_string(channel.to) + (channel.receives ? " [receive]" : " [send]") +
+         " via " + channel.via;
+}
+
+// Receivers decide: sends go without on many machines whose receives do not.
+std::optional<DiagnosisFinding> find_no_gdr(const LogView& view) {
+  auto finding = misconfiguration(Confidence::likely, {},
+                                  "load nvidia-peermem (or the DMA-BUF support of a newer driver "
+                                  "and kernel), allow it with NCCL_NET_GDR_LEVEL=PHB "
+                                  "or SYS if GPU and adapter are far from each other, switch ACS "
+                                  "off; without it data passes host memory");
+  std::set<std::string> adapters;
+  std::size_t without = 0;
+  for (const Witness* witness : view.logs) {
+    for (const LogEvent& event : witness->log->events) {
+      if (event.kind != LogEventKind::gdr_disabled) continue;
+      adapters.insert(event.detail);
+      add_evidence(finding, *witness, event.line, event.text);
+    }
+    for (const LogChannel& channel : witness->log->channels) {
+      if (channel.transport != LogTransport::net || !is_infiniband(channel.network) ||
+          !channel.receives)
+        continue;
+      if (channel.gdr) return std::nullopt;
+      ++without;
+      add_evidence(finding, *witness, channel.line, channel_text(channel));
+    }
+  }
+  if (!adapters.empty()) {
+    std::string names;
+    for (const std::string& name : adapters) names += (names.empty() ? "" : ", ") + name;
+    finding.message =
+        "GPU Direct RDMA is off for " + names + ": network transfers pass host memory";
+    return finding;
+  }
+  if (without == 0) return std::nullopt;
+  finding.message = "none of " + std::to_string(without) +
+                    " receiving channels over InfiniBand or RoCE uses GPU Direct RDMA: transfers "
+                    "pass host memory";
+  return finding;
+}
+
+// Interfaces that containers, bridges and tunnels make: other hosts do not reach them.
+bool is_virtual(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kBeginnings = {"veth",   "docker", "br-", "virbr",
+                                                           "ip6tnl", "vnet",   "lxc", "podman"};
+  return name == "lo" ||
+         std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [name](auto beginning) { return name.starts_with(beginning); });
+}
+
+bool is_local_address(std::string_view address) {
+  return address.starts_with("fe80:") || address.starts_with("127.") ||
+         address.starts_with("169.254.") || address == "::1";
+}
+
+// Whether the process moves data over sockets, as far as is known.
+bool uses_sockets(const LogProcess& process) {
+  return process.network.empty() || process.network == "Socket";
+}
+
+std::optional<DiagnosisFinding> find_virtual_interfaces(const LogView& view) {
+  if (spans_hosts(view) != true) return std::nullopt;
+  auto finding = misconfiguration(Confidence::likely, {},
+                                  "name the interface that all hosts reach each other by: "
+                                  "NCCL_SOCKET_IFNAME=eth0 (or =^veth,docker,lo to leave "
+                                  "these out), and GLOO_SOCKET_IFNAME where Gloo is used");
+  std::set<std::string> names;
+  for (const Witness* witness : view.logs) {
+    for (const LogInterfaces& list : witness->log->interfaces) {
+      const LogProcess& process = witness->log->processes[list.process.index()];
+      // Ranks find each other over sockets, whatever moves their data.
+      const bool bootstrap = list.kind == LogInterfaces::Kind::bootstrap && list.names.size() == 1;
+      const bool moves = list.kind == LogInterfaces::Kind::socket && uses_sockets(process);
+      if (!bootstrap && !moves) continue;
+      bool bad = false;
+      for (std::size_t i = 0; i < list.names.size(); ++i) {
+        const bool local = is_virtual(list.names[i]) && is_local_address(list.addresses[i]);
+        // The first is the one that ranks connect by.
+        if (!local && !(i == 0 && is_virtual(list.names[i]))) continue;
+        names.insert(list.names[i]);
+        bad = true;
+      }
+      std::string text;
+      for (std::size_t i = 0; i < list.names.size(); ++i)
+        text += " [" + std::to_string(i) + "]" + list.names[i] + ":" + list.addresses[i];
+      if (bad) add_evidence(finding, *witness, list.line, "NET/Socket : Using" + text);
+    }
+  }
+  if (names.empty()) return std::nullopt;
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  finding.message = "sockets between hosts may use " + all + ", which other hosts do not reach";
+  return finding;
+}
+
+using Hosts = std::set<std::string>;
+
+std::string list_hosts(const Hosts& hosts) {
+  std::string text;
+  for (const std::string& host : hosts) text += (text.empty() ? "" : ", ") + host;
+  return text;
+}
+
+constexpr std::string_view kCompareHosts =
+    "compare ibstat and NCCL_IB_HCA of the hosts: all should use the same adapters and plugins";
+
+// Hosts of one job that use different networks.
+std::optional<DiagnosisFinding> find_differing_networks(const LogView& view) {
+  std::map<std::string, Hosts> hosts;
+  auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
+  for (const Witness* witness : view.logs) {
+    for (const LogProcess& process : witness->log->processes) {
+      if (process.network.empty()) continue;
+      if (hosts[process.network].insert(process.host).second)
+        add_evidence(finding, *witness, process.network_line,
+                     process.host + ": Using network " + process.network);
+    }
+  }
+  // One host with both ran two things behind each other.
+  if (hosts.size() != 2) return std::nullopt;
+  for (const std::string& host : hosts.begin()->second) {
+    if (hosts.rbegin()->second.contains(host)) return std::nullopt;
+  }
+  finding.message = "hosts use different networks:";
+  for (const auto& [network, users] : hosts)
+    finding.message += " " + network + " on " + list_hosts(users) + ";";
+  finding.message.pop_back();
+  return finding;
+}
+
+// Hosts of one job that have different numbers of adapters.
+std::optional<DiagnosisFinding> find_differing_adapters(const LogView& view) {
+  std::map<std::size_t, Hosts> hosts;
+  auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
+  for (const Witness* witness : view.logs) {
+    const LogFacts& log = *witness->log;
+    for (const LogInterfaces& list : log.interfaces) {
+      if (list.kind != LogInterfaces::Kind::ib || list.cut) continue;
+      const std::string& host = log.processes[list.process.index()].host;
+      if (hosts[list.names.size()].insert(host).second)
+        add_evidence(finding, *witness, list.line,
+                     host + ": NET/IB : Using " + std::to_string(list.names.size()) + " adapters");
+    }
+  }
+  if (hosts.size() < 2) return std::nullopt;
+  // A host with two numbers has processes that were given different adapters on purpose.
+  Hosts seen;
+  for (const auto& [count, users] : hosts) {
+    for (const std::string& host : users) {
+      if (!seen.insert(host).second) return std::nullopt;
+    }
+  }
+  finding.message = "hosts use different numbers of network adapters:";
+  for (const auto& [count, users] : hosts)
+    finding.message += " " + std::to_string(count) + " on " + list_hosts(users) + ";";
+  finding.message.pop_back();
+  return finding;
+}
+
+std::optional<DiagnosisFinding> find_hidden_topology(const LogView& view) {
+  auto finding = misconfiguration(Confidence::likely,
+                                  "a virtual machine hides the PCI topology: NCCL models its links "
+                                  "with what it can see, and chooses by that",
+                                  "give NCCL the machine's topology with NCCL_TOPO_FILE (cloud "
+                                  "images bring one), or pass the real topology through");
+  bool hidden = false;
+  bool low = false;
+  for (const Witness* witness : view.logs) {
+    for (const LogEvent& event : witness->log->events) {
+      if (event.kind != LogEventKind::topology_hidden &&
+          event.kind != LogEventKind::low_bandwidth_model)
+        continue;
+      hidden = hidden || event.kind == LogEventKind::topology_hidden;
+      if (event.kind == LogEventKind::low_bandwidth_model && !low) {
+        low = true;
+        finding.message += " (" + event.detail + " GB/s at most)";
+      }
+      add_evidence(finding, *witness, event.line, event.text);
+    }
+  }
+  if (!hidden || !low) return std::nullopt;
+  return finding;
+}
+
+// Everything that a log shows of a communicator that came up on one host and then was silent.
+struct Silence {
+  const LogGroup* group = nullptr;
+  std::size_t complete = 0;
+  std::int64_t last_complete = 0;
+  const Witness* witness = nullptr;
+};
+
+std::optional<Silence> silent_after_init(const LogView& view) {
+  if (view.logs.empty() || hosts_of(view).size() != 1) return std::nullopt;
+  for (const LogGroup& group : view.groups) {
+    if (group.nranks < 2) continue;
+    Silence silence;
+    silence.group = &group;
+    for (const LogMember& member : group.members) {
+      const LogComm& comm = member.facts();
+      if (comm.end_line > 0 || comm.abort_line > 0) return std::nullopt;
+      if (comm.complete_line == 0) continue;
+      ++silence.complete;
+      silence.last_complete = std::max(silence.last_complete, comm.complete_line);
+      silence.witness = member.witness;
+    }
+    if (silence.complete == 0) continue;
+    // Where a log is cut, most will do.
+    const auto all = static_cast<std::size_t>(group.nranks);
+    const std::size_t wanted = silence.witness->damaged ? (3 * all + 3) / 4 : all;
+    if (silence.complete >= wanted) return silence;
+  }
+  return std::nullopt;
+}
+
+// Whether the ranks of this host are joined by PCIe alone and reach each other's memory: few
+// channels, no multicast, no way through host memory.
+bool uses_peer_access_over_pcie(const LogView& view) {
+  constexpr std::int64_t kMostOverPcie = 4;
+  bool counted = false;
+  for (const Witness* witness : view.logs) {
+    for (const LogChannelCount& row : witness->log->channel_counts) {
+      if (row.collective > kMostOverPcie || row.nvls > 0) return false;
+      counted = true;
+    }
+    for (const LogChannel& channel : witness->log->channels) {
+      if (channel.transport != LogTransport::p2p) return false;
+    }
+  }
+  return counted;
+}
+
+bool something_happened(const LogView& view, std::int64_t after) {
+  return std::any_of(view.logs.begin(), view.logs.end(), [after](const Witness* witness) {
+    const LogFacts& log = *witness->log;
+    std::map<std::uint32_t, int> calls;
+    for (const LogCall& call : log.calls) {
+      if (++calls[call.comm.value] > 1) return true;
+    }
+    return log.last_program_line > after || log.last_log_line > after + 1;
+  });
+}
+
+// Peer access that is set up and then moves nothing: an IOMMU or ACS sends the data elsewhere.
+std::optional<DiagnosisFinding> find_silent_peer_access(const LogView& view) {
+  const auto silence = silent_after_init(view);
+  if (!silence || !uses_peer_access_over_pcie(view)) return std::nullopt;
+  if (something_happened(view, silence->last_complete)) return std::nullopt;
+  auto finding = misconfiguration(Confidence::undecidable,
+                                  std::to_string(silence->complete) + " of " +
+                                      std::to_string(silence->group->nranks) +
+                                      " ranks came up with peer access over PCIe, and the log is "
+                                      "silent from then on: if the job hangs here, peer "
+                                      "access does not work (IOMMU or ACS). Missing: the calls "
+                                      "(NCCL_DEBUG_SUBSYS=INIT,COLL), and whether it hangs",
+                                  "try NCCL_P2P_DISABLE=1; if that helps, switch the IOMMU "
+                                  "(iommu=pt) or ACS off, and see p2pBandwidthLatencyTest");
+  finding.group = silence->group->name;
+  for (const LogMember& member : silence->group->members) {
+    const LogComm& comm = member.facts();
+    if (comm.complete_line > 0)
+      add_evidence(finding, *member.witness, comm.complete_line,
+                   "rank " + std::to_string(comm.rank) + " nranks " + std::to_string(comm.nranks) +
+                       " - Init COMPLETE");
+  }
+  return finding;
+}
+
+std::vector<DiagnosisFinding> find_fabric(const std::vector<Witness>& witnesses) {
+  const LogView view = make_log_view(witnesses);
+  std::vector<DiagnosisFinding> findings;
+  const auto ask = [&view, &findings](auto find) {
+    if (auto finding = find(view)) findings.push_back(std::move(*finding));
+  };
+  ask(find_virtual_interfaces);
+  ask(find_differing_networks);
+  ask(find_differing_adapters);
+  // What only costs speed is no answer to what ended the job.
+  if (has_failed(view)) return findings;
+  ask(find_no_gdr);
+  ask(find_hidden_topology);
+  if (findings.empty()) ask(find_silent_peer_access);
+  return findings;
+}
+
+}  // namespace
+
+extern constinit const Verdict kLogFabric{
+    .name = "log_fabric",
+    .summary = "networks and topology: host memory, useless interfaces, differing adapters",
+    .find = find_fabric,
+};
+
+}  // namespace commlens

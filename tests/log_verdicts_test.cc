@@ -1,0 +1,543 @@
+// What is said about whole logs: own ones, the same in any mixture, and the known answers of public
+// ones.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "log_job.h"
+
+namespace commlens {
+namespace {
+
+std::string said(std::string_view text) { return verdict_words(judge_text(text)); }
+
+std::string call(int rank, std::string_view op, int op_count, int count, int datatype = 7,
+                 int thread = 0) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const int pid = 100 + rank;
+  return "node-a:" + std::to_string(pid) + ":" + std::to_string(thread == 0 ? pid : thread) + " [" +
+         std::to_string(rank) + "] NCCL INFO " + std::string(op) + ": opCount " +
+         kDigits[static_cast<std::size_t>(op_count)] + " sendbuff 0x7e recvbuff 0x7e count " +
+         std::to_string(count) + " datatype " + std::to_string(datatype) + " op 0 root 0 comm 0x5" +
+         std::to_string(rank) + " [nranks=4] stream 0x1\n";
+}
+
+std::string init(int rank, int nranks = 4, std::string_view id = "ab") {
+  const std::string device = std::to_string(rank);
+  return "node-a:" + std::to_string(100 + rank) + ":" + std::to_string(200 + rank) + " [" + device +
+         "] NCCL INFO comm 0x5" + device + " rank " + device + " nranks " + std::to_string(nranks) +
+         " cudaDev " + device + " nvmlDev " + device + " busId " + device + "000 commId 0x" +
+         std::string(id) + " - Init COMPLETE\n";
+}
+
+std::string inits() { return init(0) + init(1) + init(2) + init(3); }
+
+// One rank's watchdog line of the newest form.
+std::string position(int rank, int seq, int enqueued, int completed,
+                     std::string_view group = "PG ID 0 PG GUID 0(default_pg)") {
+  return "[rank" + std::to_string(rank) + "]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1834] [" +
+         std::string(group) + " Rank " + std::to_string(rank) +
+         "] Timeout at NCCL work: " + std::to_string(seq) +
+         ", last enqueued NCCL work: " + std::to_string(enqueued) +
+         ", last completed NCCL work: " + std::to_string(completed) + ".\n";
+}
+
+std::string caught(int rank, int seq, std::string_view op, int in, int out) {
+  return "[rank" + std::to_string(rank) + "]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:607] [Rank " +
+         std::to_string(rank) +
+         "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" + std::to_string(seq) +
+         ", OpType=" + std::string(op) + ", NumelIn=" + std::to_string(in) +
+         ", NumelOut=" + std::to_string(out) +
+         ", Timeout(ms)=600000) ran for 600061 milliseconds before timing out.\n";
+}
+
+TEST(LogVerdicts, HealthyLogsSayNothing) {
+  EXPECT_EQ(said(inits()), "none");
+  EXPECT_EQ(said(inits() + call(0, "AllReduce", 0, 8) + call(1, "AllReduce", 0, 8)), "none");
+  EXPECT_EQ(said("node-a:1:1 [0] x.cc:1 NCCL WARN Failed to open libibverbs.so[.1]\n"), "none");
+  EXPECT_EQ(said("node-a:1:1 [0] x.cc:1 NCCL WARN Something new\n"), "none");  // nothing came of it
+}
+
+TEST(LogVerdicts, AnotherOperation) {
+  const auto findings =
+      judge_text(inits() + call(0, "AllReduce", 0, 8) + call(1, "AllReduce", 0, 8) +
+                 call(2, "AllGather", 0, 8) + call(3, "AllReduce", 0, 8));
+  EXPECT_EQ(verdict_words(findings), "op_mismatch odd=2 certain");
+  EXPECT_EQ(findings[0].op, "all_reduce");
+  EXPECT_EQ(findings[0].differing[0].value, "all_gather");
+}
+
+TEST(LogVerdicts, AnotherSizeOrType) {
+  const std::string most = inits() + call(0, "AllReduce", 0, 8) + call(1, "AllReduce", 0, 8) +
+                           call(3, "AllReduce", 0, 8);
+  EXPECT_EQ(said(most + call(2, "AllReduce", 0, 9)), "size_mismatch odd=2 certain");
+  EXPECT_EQ(said(most + call(2, "AllReduce", 0, 8, 6)), "dtype_mismatch odd=2 certain");
+}
+
+TEST(LogVerdicts, BytesAreBytesWithoutAReduction) {
+  EXPECT_EQ(said(inits() + call(0, "AllGather", 0, 8, 7) + call(1, "AllGather", 0, 32, 0)), "none");
+}
+
+TEST(LogVerdicts, TwoAgainstTwoIsUndecided) {
+  EXPECT_EQ(said(inits() + call(0, "AllReduce", 0, 8) + call(1, "AllReduce", 0, 8) +
+                 call(2, "AllGather", 0, 8) + call(3, "AllGather", 0, 8)),
+            "op_mismatch undecidable");
+}
+
+TEST(LogVerdicts, WithoutInitialisationByOpCount) {
+  // An excerpt: rank 2's first call is not the others'.
+  const std::string others = call(0, "AllReduce", 3, 8) + call(0, "Reduce", 4, 8) +
+                             call(1, "AllReduce", 3, 8) + call(1, "Reduce", 4, 8);
+  EXPECT_EQ(said(others + call(2, "Reduce", 4, 8)), "none");
+  EXPECT_EQ(said(others + call(2, "AllGather", 4, 8)), "op_mismatch odd=2 likely");
+  // Two of one size that disagree can be two communicators.
+  EXPECT_EQ(said(call(0, "AllReduce", 3, 8) + call(1, "AllGather", 3, 8)), "none");
+  // Calls of one group share a count: nothing to compare by.
+  EXPECT_EQ(said(others + call(2, "AllGather", 3, 8) + call(2, "AllGather", 3, 9)), "none");
+}
+
+TEST(LogVerdicts, AnotherOrder) {
+  std::string text = inits();
+  for (const int rank : {0, 1, 3})
+    text += call(rank, "AllReduce", 0, 8) + call(rank, "AllGather", 1, 8);
+  text += call(2, "AllGather", 0, 8) + call(2, "AllReduce", 1, 8);
+  EXPECT_EQ(said(text), "order_mismatch odd=2 certain");
+}
+
+TEST(LogVerdicts, TwoThreadsOfOneCommunicator) {
+  std::string text = inits();
+  for (const int rank : {0, 1, 3})
+    text += call(rank, "AllReduce", 0, 8, 7, 901) + call(rank, "AllGather", 1, 8, 7, 902);
+  text += call(2, "AllGather", 0, 8, 7, 902) + call(2, "AllReduce", 1, 8, 7, 901);
+  EXPECT_EQ(said(text), "concurrent_use odd=2 certain");
+}
+
+TEST(LogVerdicts, ARankThatNeverCalled) {
+  const auto findings = judge_text(
+      position(0, 9, 12, 8) + position(1, 9, 9, 8) + position(3, 9, 9, 8) +
+      "[rank2]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank 2] "
+      "PG status: last enqueued work: 8, last started work: 8, last completed work: 8\n");
+  EXPECT_EQ(verdict_words(findings), "missing_rank missing=2 certain");
+  EXPECT_EQ(findings[0].seq, 9);
+  EXPECT_EQ(findings[0].consequences, (std::vector<std::int64_t>{0, 1, 3}));
+}
+
+TEST(LogVerdicts, ARankThatIsStuckEarlier) {
+  EXPECT_EQ(said(position(0, 9, 9, 8) + position(1, 9, 9, 8) + position(2, 7, 9, 6)),
+            "missing_rank missing=2 likely");
+}
+
+TEST(LogVerdicts, ARankThatCalledOneTooMany) {
+  const auto rest = [](int rank) {
+    return "[rank" + std::to_string(rank) +
+           "]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank " +
+           std::to_string(rank) +
+           "] Received a dump signal due to a collective timeout from  rank 2 and we. Last "
+           "enqueued NCCL "
+           "work: 8, last completed NCCL work: 8.This\n";
+  };
+  EXPECT_EQ(said(rest(0) + rest(1) + rest(3) + position(2, 9, 9, 8)), "rank_ahead odd=2 certain");
+}
+
+TEST(LogVerdicts, GroupsOfOneNumberAreNotOneGroup) {
+  // "PG 5" is a counter of each process's own; these are two groups of two ranks.
+  EXPECT_EQ(said("[rank4]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1] [PG 5 Rank 0] Timeout at NCCL "
+                 "work: 9, last enqueued NCCL "
+                 "work: 9, last completed NCCL work: 8.\n"
+                 "[rank7]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1] [PG 5 Rank 1] Timeout at NCCL "
+                 "work: 3, last enqueued NCCL "
+                 "work: 3, last completed NCCL work: 2.\n"),
+            "timeout undecidable");
+}
+
+TEST(LogVerdicts, WaitingInDifferentOperations) {
+  EXPECT_EQ(said(caught(0, 9, "ALLREDUCE", 8, 8) + position(0, 9, 9, 8) +
+                 caught(1, 9, "ALLREDUCE", 8, 8) + position(1, 9, 9, 8) +
+                 caught(2, 9, "BROADCAST", 8, 8) + position(2, 9, 9, 8)),
+            "op_mismatch odd=2 certain");
+  EXPECT_EQ(said(caught(0, 9, "ALLREDUCE", 8, 8) + position(0, 9, 9, 8) +
+                 caught(1, 9, "ALLREDUCE", 8, 8) + position(1, 9, 9, 8) +
+                 caught(2, 9, "ALLREDUCE", 7, 7) + position(2, 9, 9, 8)),
+            "size_mismatch odd=2 certain");
+  // An uneven all-to-all is none.
+  EXPECT_EQ(said(caught(0, 9, "ALLTOALL_BASE", 8, 9) + position(0, 9, 9, 8) +
+                 caught(1, 9, "ALLTOALL_BASE", 9, 8) + position(1, 9, 9, 8)),
+            "timeout undecidable");
+}
+
+TEST(LogVerdicts, BeforeGroupsWereNamed) {
+  const auto old = [](int rank, int seq, std::string_view op) {
+    return "[E ProcessGroupNCCL.cpp:475] [Rank " + std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: "
+           "WorkNCCL(SeqNum=" +
+           std::to_string(seq) + ", OpType=" + std::string(op) +
+           ", Timeout(ms)=1800000) ran for 1800116 "
+           "milliseconds before timing out.\n";
+  };
+  EXPECT_EQ(said(old(0, 9, "ALLREDUCE") + old(1, 9, "ALLREDUCE") + old(2, 9, "BROADCAST")),
+            "op_mismatch odd=2 likely");
+  EXPECT_EQ(said(old(0, 9, "ALLREDUCE") + old(1, 9, "ALLREDUCE")), "timeout undecidable");
+  EXPECT_EQ(said(old(0, 9, "ALLREDUCE") + old(0, 9, "BROADCAST")),
+            "timeout undecidable");  // two groups
+}
+
+TEST(LogVerdicts, OnlyAConsequence) {
+  EXPECT_EQ(said("[rank0]:[E1129 11:56:57.6 ProcessGroupNCCL.cpp:1] [Rank 0] Some NCCL operations "
+                 "have failed or timed out. x\n"),
+            "timeout undecidable");
+}
+
+TEST(LogVerdicts, DesyncReport) {
+  const auto findings = judge_text(
+      "\t - [0] Timeout at collective: ALLREDUCE, #39\n"
+      "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+      "\t   - [0, 1] joined but didn't finish collective #39 (count from 1)\n"
+      "\t   - [2] finished collective #38, but didn't join collective #39 (count from 1)\n");
+  EXPECT_EQ(verdict_words(findings), "missing_rank missing=2 certain");
+  EXPECT_EQ(findings[0].seq, 39);
+  EXPECT_EQ(findings[0].op, "all_reduce");
+  EXPECT_EQ(said("\t - To our best knowledge, ranks [3, 5] are the lagging ranks that caused this "
+                 "timeout. They never joined any "
+                 "collectives\n"),
+            "missing_rank missing=3,5 certain");
+}
+
+TEST(LogVerdicts, BarriersAndHorovodNameRanks) {
+  EXPECT_EQ(said("node-a:1:1 [0] NCCL INFO x\nRuntimeError: [Rank 0]: Ranks 1, 2 failed to pass "
+                 "monitoredBarrier in 5000 ms\n"),
+            "missing_rank missing=1,2 certain");
+  EXPECT_EQ(said("Stalled ops:\nallreduce.x [missing ranks: 1, 3]\n"),
+            "missing_rank missing=1,3 likely");
+  EXPECT_EQ(said("[1,0]<stderr>:Missing ranks:\n[1,0]<stderr>:2: [allreduce.x, allreduce.y ...]\n"),
+            "missing_rank missing=2 likely");
+}
+
+TEST(LogVerdicts, ACheckpointKeepsTheOthersWaiting) {
+  const std::string waits = position(1, 9, 9, 8) + position(2, 9, 9, 8);
+  EXPECT_EQ(said("Saving checkpoint to /x\n" + waits), "missing_rank missing=0 likely");
+  EXPECT_EQ(said("Saving checkpoint to /x\nCheckpoint saved\n" + waits), "timeout undecidable");
+  EXPECT_EQ(said("Saving checkpoint to /x\n" + position(0, 9, 9, 8) + waits),
+            "timeout undecidable");
+}
+
+TEST(LogVerdicts, TheFirstErrorCountsNotItsEchoes) {
+  const std::string gone =
+      "node-a:1:2 [0] misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer "
+      "node-b<511>\n"
+      "node-a:1:2 [0] NCCL INFO misc/socket.cc:749 -> 6\n";
+  EXPECT_EQ(said(gone), "transport_error undecidable");
+  EXPECT_EQ(
+      said(gone + "node-b:3:4 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n"),
+      "out_of_memory likely");
+  EXPECT_EQ(said(gone + "node-b:3:4 [3] x.cc:1 NCCL WARN Cuda failure 'an illegal memory access "
+                        "was encountered'\n"),
+            "crash likely");
+}
+
+TEST(LogVerdicts, TimeDecidesWhereItIsSaid) {
+  const std::string connect =
+      "[2026-05-05 06:16:47] node-a:1:2 [0] x.cc:1 NCCL WARN Connect to 1.2.3.4<5> failed : "
+      "Connection refused\n";
+  const auto memory = [](std::string_view time) {
+    return "[2026-05-05 " + std::string(time) +
+           "] node-b:3:4 [3] x.cc:1 NCCL WARN Cuda failure 'out of memory'\n";
+  };
+  EXPECT_EQ(said(connect + memory("06:16:41")), "out_of_memory likely");
+  EXPECT_EQ(said(connect + memory("06:16:47")), "out_of_memory likely");
+  EXPECT_EQ(said(connect + memory("06:19:00")), "transport_error likely");
+}
+
+TEST(LogVerdicts, WhatFollowsATimeoutIsNoCause) {
+  EXPECT_EQ(
+      said(position(1, 9, 9, 8) +
+           "node-a:1:2 [0] x.cc:1 NCCL WARN Connect to 1.2.3.4<5> failed : Connection refused\n"),
+      "timeout undecidable");
+  EXPECT_EQ(said("node-a:1:2 [0] x.cc:1 NCCL WARN NET/IB : Got completion from peer 1.2.3.4<5> "
+                 "with status=12 opcode=0\n" +
+                 position(1, 9, 9, 8)),
+            "transport_error likely");
+}
+
+TEST(LogVerdicts, DuplicateGpu) {
+  EXPECT_EQ(said("node-a:1:2 [0] init.cc:497 NCCL WARN Duplicate GPU detected : rank 2 and rank 0 "
+                 "both on CUDA device 1000\n"
+                 "node-a:1:2 [0] NCCL INFO init.cc:867 -> 5\n"),
+            "duplicate_gpu odd=0,2 certain");
+  EXPECT_EQ(said("torch.distributed.DistBackendError: NCCL error in: x.cpp:1691, invalid usage, "
+                 "NCCL version 2.19.3\nncclInvalidUsage: "
+                 "This usually reflects invalid usage of NCCL library.\nLast error:\nDuplicate GPU "
+                 "detected : rank 0 and rank 1 both "
+                 "on CUDA device 31000\n"),
+            "duplicate_gpu odd=0,1 certain");
+}
+
+TEST(LogVerdicts, TorchrunsListOfFailures) {
+  const auto findings = judge_text(
+      "node-a:1:2 [0] NCCL INFO x\nRoot Cause (first observed failure):\n[0]:\n  time      : x\n"
+      "  rank      : 3 (local_rank: 3)\n  exitcode  : -9 (pid: 1234)\n");
+  EXPECT_EQ(verdict_words(findings), "crash likely");
+  EXPECT_NE(findings[0].message.find("rank 3"), std::string::npos) << findings[0].message;
+}
+
+TEST(LogVerdicts, NoGpuDirectRdma) {
+  const std::string without =
+      "node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0\n";
+  EXPECT_EQ(said(without), "misconfiguration likely");
+  EXPECT_EQ(
+      said(without +
+           "node-a:1:2 [0] NCCL INFO Channel 01/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA\n"),
+      "none");
+  EXPECT_EQ(said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/IB/0\n"),
+            "none");
+  EXPECT_EQ(
+      said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/Socket/0\n"),
+      "none");
+}
+
+TEST(LogVerdicts, SocketsOverWhatLeadsNowhere) {
+  const auto host = [](std::string_view name, std::string_view list) {
+    return std::string(name) + ":1:2 [0] NCCL INFO NET/Socket : Using " + std::string(list) + "\n" +
+           std::string(name) + ":1:2 [0] NCCL INFO Using network Socket\n";
+  };
+  const std::string good = host("node-b", "[0]eth0:10.0.0.2<0>");
+  EXPECT_EQ(said(host("node-a", "[0]docker0:172.17.0.1<0>") + good), "misconfiguration likely");
+  EXPECT_EQ(said(host("node-a", "[0]eth0:10.0.0.1<0> [1]veth1:fe80::1%veth1<0>") + good),
+            "misconfiguration likely");
+  EXPECT_EQ(said(host("node-a", "[0]eth0:10.0.0.1<0>") + good), "none");
+  EXPECT_EQ(said(host("node-a", "[0]docker0:172.17.0.1<0>")), "none");  // one host needs no network
+}
+
+TEST(LogVerdicts, HostsThatDiffer) {
+  EXPECT_EQ(
+      said("node-a:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB "
+           "eth0:1.1.1.1<0>\n"
+           "node-b:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:1.1.1.2<0>\n"),
+      "misconfiguration likely");
+  EXPECT_EQ(said("node-a:1:2 [0] NCCL INFO Using network IB\nnode-b:1:2 [0] NCCL INFO Using "
+                 "network Socket\n"),
+            "misconfiguration likely");
+}
+
+TEST(LogVerdicts, VersionsAndSettingsThatDiffer) {
+  const auto version = [](int rank, std::string_view text) {
+    return "node-a:" + std::to_string(100 + rank) + ":1 [0] NCCL INFO NCCL version " +
+           std::string(text) + "+cuda12.4\n";
+  };
+  EXPECT_EQ(said(version(0, "2.21.5") + version(1, "2.21.5") + version(2, "2.20.3") + inits()),
+            "misconfiguration odd=2 certain");
+  EXPECT_EQ(said("node-a:100:1 [0] NCCL INFO NCCL_ALGO set by environment to Ring\nnode-a:101:1 "
+                 "[0] NCCL INFO NCCL_ALGO set by "
+                 "environment to Tree\n" +
+                 inits()),
+            "misconfiguration certain");
+  EXPECT_EQ(said("node-a:100:1 [0] NCCL INFO NCCL_IB_HCA set by environment to a\nnode-a:101:1 [0] "
+                 "NCCL INFO NCCL_IB_HCA set by "
+                 "environment to b\n" +
+                 inits()),
+            "none");
+}
+
+TEST(LogVerdicts, SlowInitialisation) {
+  const auto timings = [](std::string_view total, std::string_view bootstrap) {
+    return "node-a:1:2 [0] NCCL INFO Init timings - ncclCommInitRank: rank 5 nranks 8 total " +
+           std::string(total) + " (kernels 0.18, bootstrap " + std::string(bootstrap) +
+           ", rest 0.02)\n";
+  };
+  const auto findings = judge_text(timings("12.46", "11.60"));
+  EXPECT_EQ(verdict_words(findings), "slow_init likely");
+  EXPECT_NE(findings[0].message.find("bootstrap"), std::string::npos);
+  EXPECT_EQ(said(timings("0.46", "0.20")), "none");
+}
+
+TEST(LogVerdicts, ProcessesThatAreAlone) {
+  const auto alone = [](int rank) {
+    return "[1," + std::to_string(rank) + "]<stdout>:node-a:" + std::to_string(100 + rank) +
+           ":1 [0] NCCL INFO comm 0x5 rank 0 nranks 1 "
+           "cudaDev 0 busId 1000 commId 0x" +
+           std::to_string(rank + 1) + " - Init COMPLETE\n";
+  };
+  EXPECT_EQ(said(alone(0) + alone(1)), "separate_jobs likely");
+  EXPECT_EQ(said(alone(0)), "none");
+}
+
+TEST(LogVerdicts, TwoJobsOnTheSameGpus) {
+  const auto rank = [](int job, int who, std::string_view end) {
+    return "node-a:" + std::to_string(100 * job + who) + ":1 [0] NCCL INFO comm 0x5 rank " +
+           std::to_string(who) + " nranks 2 cudaDev 0 busId " + std::to_string(who) +
+           "000 commId 0x" + std::to_string(job) + " - Init " + std::string(end) + "\n";
+  };
+  const std::string first = rank(1, 0, "START") + rank(1, 1, "START");
+  const std::string second = rank(2, 0, "START") + rank(2, 1, "START");
+  const std::string first_ends = rank(1, 0, "COMPLETE") + rank(1, 1, "COMPLETE");
+  EXPECT_EQ(said(first + second + first_ends), "separate_jobs likely");
+  EXPECT_EQ(said(first + first_ends + second), "none");  // one after the other
+}
+
+// Lines of different ranks can be written in any mixture.
+TEST(LogVerdicts, MixingRanksChangesNothing) {
+  std::vector<std::vector<std::string>> ranks(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    auto& lines = ranks[static_cast<std::size_t>(rank)];
+    lines = {init(rank), call(rank, "AllReduce", 0, 8),
+             call(rank, rank == 2 ? "AllGather" : "AllReduce", 1, 8),
+             position(rank, 9, rank == 1 ? 9 : 12, 8)};
+  }
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::size_t> at(4, 0);
+    std::string text;
+    for (int left = 16; left > 0;) {
+      const std::size_t rank = random() % 4;
+      if (at[rank] == 4) continue;
+      text += ranks[rank][at[rank]++];
+      --left;
+    }
+    const std::string words = said(text);
+    ASSERT_EQ(words, "op_mismatch odd=2 certain") << text;
+  }
+}
+
+// A file for each rank says the same as one for all.
+TEST(LogVerdicts, OneFileForEachRank) {
+  std::vector<Witness> witnesses;
+  for (int rank = 0; rank < 4; ++rank)
+    witnesses.push_back(
+        read_log_text(init(rank) + call(rank, rank == 2 ? "AllGather" : "AllReduce", 0, 8),
+                      "rank" + std::to_string(rank) + ".log"));
+  const auto findings = judge(witnesses);
+  EXPECT_EQ(verdict_words(findings), "op_mismatch odd=2 certain");
+  EXPECT_TRUE(findings[0].evidence[2].starts_with("rank2.log:2: ")) << findings[0].evidence[2];
+}
+
+// --- public logs
+// -----------------------------------------------------------------------------------
+
+std::string corpus() {
+  const char* given = std::getenv("COMMLENS_CORPUS");
+  return std::string(given != nullptr ? given : COMMLENS_DEFAULT_CORPUS) + "/nccl-log";
+}
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Known {
+  std::string_view file;
+  std::string_view words;
+};
+
+// Where a known cause is not in the lines of the excerpt, "none" or "undecidable" is the right
+// answer.
+constexpr Known kKnown[] = {
+    {"aws-efa-eks-mpirun-16rank-2.9.9", "none"},
+    {"aws-fsdp-slurm-readme-2.26.2", "none"},
+    {"byteps-issue-61-k8s-2.3.7", "none"},
+    {"deepresearcher-issue-16-ray-workerdict-alltoall", "timeout undecidable"},
+    {"eunomia-2.29.7-phase0", "none"},
+    {"eunomia-2.29.7-shm-transport", "duplicate_gpu odd=0,1 certain"},
+    {"eunomia-2.29.7-tuning", "none"},
+    {"horovod-issue-3929-duplicate-gpu-mpirun", "duplicate_gpu odd=0-2,4,5 certain"},
+    {"llamafactory-issue-6269-watchdog-reducescatter-8rank", "timeout undecidable"},
+    {"milabench-pr-269-wrapped-multinode-reduce", "timeout undecidable"},
+    {"mscclpp-issue-665-mpirun-24ch-2rank", "none"},
+    {"nccl-issue-1027-hang-after-init-complete-1proc8gpu", "misconfiguration undecidable"},
+    {"nccl-issue-1176-srun-bootstrap-truncated-mixed-torch", "op_mismatch likely"},
+    {"nccl-issue-1203-aml-epoch-end-hang", "none"},
+    {"nccl-issue-1232-hydra-prefix-rank-order", "none"},
+    {"nccl-issue-1235-cuda-oom-then-peer-closed", "out_of_memory likely"},
+    {"nccl-issue-1238-nranks1-opcount0", "none"},
+    {"nccl-issue-1328-truncated-terminal-wrap-rank0", "none"},
+    {"nccl-issue-1405-ib-status12-kubernetes", "transport_error likely"},
+    {"nccl-issue-1412-no-gdr-33GBps", "none"},  // its channel lines are not in the excerpt
+    {"nccl-issue-1453-tuning-algo-proto-2.2x", "none"},
+    {"nccl-issue-1537-gdr-disabled-hca", "misconfiguration likely"},
+    {"nccl-issue-1609-h800-nvls-timeout", "none"},
+    {"nccl-issue-1610-multi-pg-watchdog",
+     "timeout undecidable"},  // no line shows the second thread
+    {"nccl-issue-1610-same-comm-two-threads-timeout", "timeout undecidable"},
+    {"nccl-issue-1814-h800-64rank-init", "none"},
+    {"nccl-issue-1936-2.27.5-socket-alltoall-hang", "none"},
+    {"nccl-issue-203-tf-2rank-coll", "none"},
+    {"nccl-issue-214-error4-gdr-2.4", "op_mismatch likely"},
+    {"nccl-issue-224-horovod-2.4.2-mixed-net", "none"},
+    {"nccl-issue-257-allreduce-hang-iommu-2.4.8",
+     "none"},  // cut before any communicator is complete
+    {"nccl-issue-268-tf-2.4.7-socket-truncated", "size_mismatch likely"},
+    {"nccl-issue-429-mixed-tf-interleaved-2.7", "none"},
+    {"nccl-issue-520-ring-does-not-loop-efa", "misconfiguration likely"},
+    {"nccl-issue-529-ipv6-zone-2.5.6", "none"},
+    {"nccl-issue-534-init-timings-2.22.3", "slow_init likely"},
+    {"nccl-issue-783-send-nil-sendbuff-rank0", "none"},
+    {"nccl-issue-795-efa-remote-error-2.14.3", "transport_error undecidable"},
+    {"nccl-tests-issue-15-2.2.13-no-nccl-tag", "transport_error likely"},
+    {"nccl-tests-issue-182-graph-no-gdr-vm", "misconfiguration likely"},
+    {"nccl-tests-issue-185-modify-qp-unreachable", "transport_error likely"},
+    {"nccl-tests-issue-244-two-node-init", "none"},
+    {"nv-peer-memory-issue-78-bonds-2.7.8", "none"},
+    {"nvidia-doc-2.30-all-subsystems", "none"},
+    {"pytorch-ci-infra-pr-490-bootstrap-timings", "none"},
+    {"pytorch-issue-68893-ansi-veth-2.7.8", "misconfiguration likely"},
+    {"rccl-doc-coll-task-globalrank", "none"},
+    {"rccl-issue-429-rank2-calls-allgather", "op_mismatch odd=2 likely"},
+    {"rccl-issue-908-warn-2.18.3", "misconfiguration likely"},
+    {"torchtitan-issue-1369-tp2-coll", "none"},
+    {"torchtune-issue-2093-checkpoint-timeout-8rank", "missing_rank missing=0 likely"},
+    {"vllm-omni-issue-2928-dump-signal", "timeout undecidable"},
+    {"weathergenerator-issue-360-srun-prefix-watchdog", "timeout undecidable"},
+};
+
+TEST(LogCorpus, KnownAnswers) {
+  if (!std::filesystem::is_directory(corpus())) GTEST_SKIP() << corpus() << " is absent";
+  for (const Known& known : kKnown) {
+    const std::string path = corpus() + "/" + std::string(known.file) + ".log";
+    if (!std::filesystem::exists(path)) {
+      ADD_FAILURE() << path << " is absent";
+      continue;
+    }
+    EXPECT_EQ(said(file_text(path)), known.words) << known.file;
+  }
+}
+
+TEST(LogCorpus, EveryFileIsKnownByItsContentAndHardlyALineIsNot) {
+  if (!std::filesystem::is_directory(corpus())) GTEST_SKIP() << corpus() << " is absent";
+  for (const auto& entry : std::filesystem::directory_iterator(corpus())) {
+    const std::string text = file_text(entry.path());
+    const WitnessFormat* format =
+        detect_witness_format(std::string_view(text).substr(0, std::size_t{64} << 10U));
+    ASSERT_NE(format, nullptr) << entry.path();
+    EXPECT_EQ(format->name, "nccl_log") << entry.path();
+    const Witness witness = read_log_text(text);
+    EXPECT_EQ(witness.log->unknown, 0)
+        << entry.path() << witness.notes.example(Note::unknown_log_line);
+  }
+}
+
+// A file can stop at any byte: nothing breaks, and who would be named by the whole is not replaced
+// by somebody else.
+TEST(LogCorpus, CutAnywhere) {
+  if (!std::filesystem::is_directory(corpus())) GTEST_SKIP() << corpus() << " is absent";
+  for (const Known& known : kKnown) {
+    const std::string text = file_text(corpus() + "/" + std::string(known.file) + ".log");
+    const auto whole = judge_text(text);
+    const std::size_t step = std::max<std::size_t>(text.size() / 150, 1);
+    for (std::size_t size = 0; size < text.size(); size += step) {
+      const auto findings = judge_text(std::string_view(text).substr(0, size));
+      for (const DiagnosisFinding& finding : findings) {
+        for (const std::int64_t rank : finding.missing_ranks) {
+          ASSERT_FALSE(whole.empty());
+          const auto& missing = whole.front().missing_ranks;
+          EXPECT_NE(std::find(missing.begin(), missing.end(), rank), missing.end())
+              << known.file << " at " << size;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commlens
