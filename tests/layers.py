@@ -32,7 +32,7 @@ MAY = {
 # Folders of equals: one file per format, analysis or writer, none of which knows another. A file may include its own
 # family (the first word of its name: kineto_json.cc and kineto_names.h are one), and the families that all share.
 SHARED = {
-    "ingest": "format chrome json key pickle tree window witness",
+    "ingest": "format call chrome json key pickle tree window witness",
     "analysis": "analysis",
     "diagnose": "verdict joint words",
     "advice": "advice candidate words",

@@ -12,18 +12,6 @@ constexpr std::array<std::string_view, 8> kBackends = {"nccl", "gloo", "mpi",  "
 
 }  // namespace
 
-std::optional<SyncKind> blocking_kind(std::string_view name) {
-  const auto says = [name](std::string_view word) {
-    return name.find(word) != std::string_view::npos;
-  };
-  if (says("Synchronize")) {
-    if (says("Stream")) return SyncKind::stream_sync;
-    return says("Event") ? SyncKind::event_sync : SyncKind::device_sync;
-  }
-  if (says("Memcpy") && !says("Async") && !says("Peer")) return SyncKind::blocking_copy;
-  return std::nullopt;
-}
-
 std::optional<SyncKind> sync_record_kind(std::string_view name) {
   if (name == "Stream Wait Event") return SyncKind::stream_wait;
   if (name == "Stream Sync") return SyncKind::stream_sync;

@@ -4,23 +4,13 @@
 #include <optional>
 #include <string_view>
 
+#include "ingest/call_names.h"
 #include "model/trace.h"
 
 namespace commlens {
 
 inline constexpr std::string_view kStepPrefix = "ProfilerStep#";
 inline constexpr std::string_view kRecordName = "record_param_comms";
-
-// Calls that start GPU work. The others (event queries, attribute look-ups) are most of the
-// runtime's rows.
-inline bool is_launch(std::string_view name) {
-  return name.find("Launch") != std::string_view::npos ||
-         name.find("Memcpy") != std::string_view::npos ||
-         name.find("Memset") != std::string_view::npos;
-}
-
-// Calls that return only when the GPU has done something. A copy without "Async" waits for itself.
-std::optional<SyncKind> blocking_kind(std::string_view name);
 
 // The record's name to what waits for what; nothing for one that is not known.
 std::optional<SyncKind> sync_record_kind(std::string_view name);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "ingest/call_names.h"
 #include "ingest/nsys_process.h"
 
 namespace commlens {
@@ -12,24 +13,6 @@ namespace {
 
 // Of streams and events where the column does not apply.
 constexpr std::int64_t kNotApplicable = 4294967295;
-
-bool has(std::string_view name, std::string_view word) {
-  return name.find(word) != std::string_view::npos;
-}
-
-bool is_launch(std::string_view name) {
-  return has(name, "Launch") || has(name, "Memcpy") || has(name, "Memset");
-}
-
-std::optional<SyncKind> blocking_kind(std::string_view name) {
-  if (has(name, "Synchronize")) {
-    if (has(name, "Stream")) return SyncKind::stream_sync;
-    return has(name, "Event") ? SyncKind::event_sync : SyncKind::device_sync;
-  }
-  if (has(name, "Memcpy") && !has(name, "Async") && !has(name, "Peer"))
-    return SyncKind::blocking_copy;
-  return std::nullopt;
-}
 
 std::optional<SyncKind> sync_kind(std::int64_t type) {
   switch (type) {
