@@ -19,7 +19,7 @@ WITH_BYTES = {"read", "fetch"}
 
 
 def analyze(program, folder, *words):
-    done = subprocess.run([program, "analyze", folder, "--jobs", "1", "--format", "json", *words], capture_output=True,
+    done = subprocess.run([program, "analyze", folder, "--jobs", "1", "--context", "never", "--format", "json", *words], capture_output=True,
                           text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
