@@ -99,7 +99,9 @@ class Adviser {
     Ns gained = 0;
     for (Weighed& one : weighed_) {
       const Assumption with = combined(all, one.candidate.change);
-      const Ns gain = window_ - replay(scene_.graph(), with).window.length();
+      // The first stands on nothing but itself.
+      const Ns gain =
+          found_.rows.empty() ? one.alone : window_ - replay(scene_.graph(), with).window.length();
       if (!is_worth_saying(gain - gained)) {
         ++found_.left_out;
         continue;

@@ -26,8 +26,9 @@ namespace commlens {
 namespace {
 
 constexpr std::size_t kFewest = 4;  // positions of a name with both kinds
-constexpr double kSlower = 1.03;    // beside against alone
-constexpr double kBeside = 0.5;     // of its time, so that a kernel counts as run beside
+constexpr std::size_t kFewestSteps = 4;
+constexpr double kSlower = 1.03;  // beside against alone
+constexpr double kBeside = 0.5;   // of its time, so that a kernel counts as run beside
 
 struct Kernel {
   std::uint32_t node = 0;
@@ -55,18 +56,19 @@ std::vector<Ns> step_begins(const Job& job, std::uint32_t row) {
   return begins;
 }
 
-// By name, in the order of time.
-std::map<StringId, std::vector<Kernel>> kernels_by_name(const Job& job, std::uint32_t row) {
-  std::map<StringId, std::vector<Kernel>> kernels;
-  const Work& work = job.ranks[row].work;
-  const IntervalSet communication = communication_of(work);
+// By StringId, in the order of time. Nothing where there are too few steps to compare.
+std::vector<std::vector<Kernel>> kernels_by_name(const Job& job, std::uint32_t row) {
   const std::vector<Ns> begins = step_begins(job, row);
+  if (begins.size() < kFewestSteps) return {};
+  const Work& work = job.ranks[row].work;
+  std::vector<std::vector<Kernel>> kernels(job.ranks[row].recording.strings.size());
+  const IntervalSet communication = communication_of(work);
   for (std::uint32_t node = 0; node < work.size(); ++node) {
     if (work.kind[node] != ActivityClass::compute || !work.name[node].valid()) continue;
     const Interval time{work.start[node], work.end[node]};
     const auto step = std::upper_bound(begins.begin(), begins.end(), time.start) - begins.begin();
     const Ns overlap = communication.overlap(time);
-    kernels[work.name[node]].push_back(
+    kernels[work.name[node].index()].push_back(
         {.node = node,
          .step = static_cast<std::size_t>(step),
          .length = time.length(),
@@ -74,10 +76,12 @@ std::map<StringId, std::vector<Kernel>> kernels_by_name(const Job& job, std::uin
          .beside = overlap > 0 &&
                    static_cast<double>(overlap) >= kBeside * static_cast<double>(time.length())});
   }
-  for (auto& [name, list] : kernels) {
-    std::stable_sort(list.begin(), list.end(), [&work](const Kernel& a, const Kernel& b) {
+  for (std::vector<Kernel>& list : kernels) {
+    const auto earlier = [&work](const Kernel& a, const Kernel& b) {
       return work.start[a.node] < work.start[b.node];
-    });
+    };
+    if (!std::is_sorted(list.begin(), list.end(), earlier))
+      std::stable_sort(list.begin(), list.end(), earlier);
   }
   return kernels;
 }
@@ -88,7 +92,7 @@ std::vector<std::vector<const Kernel*>> positions_of(const std::vector<Kernel>& 
   std::map<std::size_t, std::vector<const Kernel*>> steps;
   for (const Kernel& kernel : kernels) steps[kernel.step].push_back(&kernel);
   std::vector<std::vector<const Kernel*>> positions;
-  if (steps.size() < 4) return positions;
+  if (steps.size() < kFewestSteps) return positions;
   steps.erase(steps.begin());
   steps.erase(std::prev(steps.end()));
   positions.resize(steps.begin()->second.size());
@@ -136,7 +140,9 @@ struct Cost {
 void add_rank(const Scene& scene, std::uint32_t row, Candidate& candidate, Cost& cost) {
   const RankTimeline& rank = scene.job().ranks[row];
   if (rank.work.comm.empty()) return;
-  for (const auto& [name, kernels] : kernels_by_name(scene.job(), row)) {
+  const auto by_name = kernels_by_name(scene.job(), row);
+  for (std::size_t id = 0; id < by_name.size(); ++id) {
+    const std::vector<Kernel>& kernels = by_name[id];
     const double part = part_alone(kernels);
     if (part == 1) continue;
     for (const Kernel& kernel : kernels) {
@@ -145,7 +151,7 @@ void add_rank(const Scene& scene, std::uint32_t row, Candidate& candidate, Cost&
       candidate.change.kernels.emplace_back(scene.graph().node(row, kernel.node), part);
       cost.time += lost;
       ++cost.kernels;
-      cost.by_name[rank.recording.strings.get(name)] += lost;
+      cost.by_name[rank.recording.strings.get(StringId::from(id))] += lost;
     }
   }
 }

@@ -64,7 +64,10 @@ class Graph {
   }
   const Work& work(std::uint32_t rank) const { return job_.ranks[rank].work; }
   const HostStretch& stretch(ItemId stretch) const {
-    const std::uint32_t rank = rank_of_stretch(stretch);
+    return this->stretch(rank_of_stretch(stretch), stretch);
+  }
+  // The same where its rank is known: dependencies of one rank's items stay on that rank.
+  const HostStretch& stretch(std::uint32_t rank, ItemId stretch) const {
     return work(rank).stretches[stretch - stretch_base_[rank]];
   }
 

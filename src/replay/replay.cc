@@ -79,16 +79,17 @@ class Replayer {
     }
   };
 
-  void add(Latest& latest, const Dependency& dependency, bool dropped = false) const {
+  // Of an item of this rank, and so on this rank itself.
+  void add(Latest& latest, std::uint32_t rank, const Dependency& dependency,
+           bool dropped = false) const {
     Ns was = 0;
     Ns is = 0;
     if (dependency.of == Dependency::Of::node_end) {
-      const std::uint32_t rank = graph_.rank_of_node(dependency.item);
       was = graph_.work(rank).end[graph_.local(rank, dependency.item)] + dependency.latency;
       is = outcome_.end[dependency.item] + dependency.latency;
     } else {
       const Ns after = dependency.offset + dependency.latency;
-      was = graph_.stretch(dependency.item).start + after;
+      was = graph_.stretch(rank, dependency.item).start + after;
       is = outcome_.stretches[dependency.item] + after;
     }
     if (dropped) return latest.drop(was);
@@ -110,13 +111,13 @@ class Replayer {
     const std::vector<std::uint32_t>& begins = graph_.work(rank).stream_begins;
     const std::uint32_t local = graph_.local(rank, node);
     const std::uint32_t first = *std::prev(std::upper_bound(begins.begin(), begins.end(), local));
-    add(latest, dependency, true);
+    add(latest, rank, dependency, true);
     const bool moved = contains(assumption_.on_own_stream, node);
     for (std::uint32_t before = local; before-- > first;) {
       dependency.item = graph_.node(rank, before);
       if (contains(assumption_.on_own_stream, dependency.item) != moved) continue;
       Latest usual;
-      add(usual, dependency);
+      add(usual, rank, dependency);
       latest.now = std::max(latest.now, usual.now);
       return;
     }
@@ -141,7 +142,7 @@ class Replayer {
     graph_.start_dependencies(node, [&](const Dependency& dependency) {
       if (dependency.reason == Reason::stream && !assumption_.on_own_stream.empty())
         return follow_stream(latest, node, dependency);
-      add(latest, dependency, dependency.reason == Reason::launch && in_time);
+      add(latest, rank, dependency, dependency.reason == Reason::launch && in_time);
     });
     if (in_time && latest.now == std::numeric_limits<Ns>::min()) {
       if (const auto before = graph_.launched_before(node)) latest.now = outcome_.start[*before];
@@ -176,7 +177,7 @@ class Replayer {
     graph_.stretch_dependencies(stretch, [&](const Dependency& dependency) {
       const bool waits =
           dependency.reason == Reason::sync || dependency.reason == Reason::inferred_sync;
-      add(latest, dependency, waits && says(assumption_.host_runs_ahead, rank));
+      add(latest, rank, dependency, waits && says(assumption_.host_runs_ahead, rank));
     });
     outcome_.stretches[stretch] = latest.moved(graph_.stretch(stretch).start);
   }
