@@ -195,6 +195,47 @@ TEST(Nsys, PayloadsTellSizesAndRanks) {
   EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 0);
 }
 
+// An all-gather's payload is one rank's share. Its communicator's size is known for one of the two
+// calls: the other has no size, however large the job is.
+TEST(Nsys, SharesNeedTheirOwnCommunicatorsRanks) {
+  Export file;
+  file.add_tables();
+  file.run("INSERT INTO StringIds VALUES(20, 'ncclAllGather'), (21, 'ncclCommSplit')");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES"
+      "(1, 50, 0, 10, 'NCCL communicator ID', NULL), (1, 50, 1, 5, 'No. of ranks', 8),"
+      "(1, 50, 2, 5, 'Rank', 12), (1, 60, 0, 10, 'NCCL communicator ID', NULL),"
+      "(1, 60, 1, 22, 'Message size [bytes]', 8)");
+  const std::string thread = std::to_string(kFirst + 7);
+  const auto range = [&](int start, int name, std::uint64_t schema, std::uint64_t first,
+                         std::uint64_t second) {
+    file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(start) + ", " +
+                           std::to_string(start + 50) + ", 59, NULL, " + std::to_string(name) +
+                           ", " + thread + ", 1, ?1)",
+                       word(1) + word(schema) + word(16) + word(32) + word(first) + word(second));
+  };
+  range(100, 13, 50, 77, 8 + (std::uint64_t{3} << 32U));  // the job: 8 ranks, this is 3
+  range(200, 21, 50, 78, 2 + (std::uint64_t{1} << 32U));  // split off: 2 ranks
+  range(300, 20, 60, 78, 4096);
+  range(400, 20, 60, 99, 4096);  // made before the recording began
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.rank, 3);
+  EXPECT_EQ(recording.world_size, 8);
+  ASSERT_EQ(recording.host_ranges.size(), 2U);
+  ASSERT_TRUE(recording.host_ranges[0].meta.valid());
+  const CollectiveMeta& meta = recording.metas[recording.host_ranges[0].meta.index()];
+  EXPECT_EQ(meta.in_elements, 4096);
+  EXPECT_EQ(meta.out_elements, 8192);
+  EXPECT_EQ(meta.group_size, 2);
+  EXPECT_FALSE(recording.host_ranges[1].meta.valid());
+  EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+}
+
 // A group's kernels are launched inside its end.
 TEST(Nsys, AGroupIsToldByItsEnd) {
   Export file;

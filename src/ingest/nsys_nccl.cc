@@ -170,8 +170,9 @@ std::set<std::int64_t> nccl_domains(NsysDatabase& database) {
 struct Group {
   int depth = 0;
   std::set<std::string_view> collectives;
-  std::int64_t bytes = 0;
-  bool sized = true;
+  std::int64_t calls = 0;
+  std::int64_t bytes = -1;  // of the last call
+  std::int64_t ranks = 0;   // the same
 };
 
 class NcclReader {
@@ -207,19 +208,21 @@ class NcclReader {
       end_group(row, group);
     } else if (const std::string_view collective = collective_of(name); !collective.empty()) {
       call(row, collective, payload, group);
-    } else if (name.starts_with("ncclCommInit") && payload.ranks > world_) {
-      take_rank(payload);
+    } else if (name.starts_with("ncclComm")) {
+      take_communicator(payload);
     }
   }
 
   void call(const NsysRow& row, std::string_view collective, const Payload& payload, Group& group) {
-    without_size_ += payload.bytes < 0 ? 1 : 0;
-    add(row, collective, payload.bytes);
+    const std::int64_t ranks = ranks_of(payload);
+    const std::int64_t bytes = size_of(collective, payload.bytes, ranks);
+    without_size_ += bytes < 0 ? 1 : 0;
+    add(row, collective, bytes, ranks);
     if (group.depth == 0) return;
+    group.ranks = ranks;
     group.collectives.insert(collective);
-    group.sized = group.sized && payload.bytes >= 0;
-    // A group of sends and receives is one exchange; this rank's part in it is what it sends.
-    if (collective != "recv" && payload.bytes >= 0) group.bytes += payload.bytes;
+    ++group.calls;
+    group.bytes = bytes;
   }
 
   // The launches of a group are inside its end.
@@ -227,15 +230,17 @@ class NcclReader {
     if (group.depth > 0) --group.depth;
     if (group.depth > 0) return;
     const bool pairs = group.collectives.contains("send") || group.collectives.contains("recv");
+    // Of several calls, each kernel may hold any of them: what it does is known, how much is not.
     if (group.collectives.size() == 1 && !pairs) {
-      add(row, *group.collectives.begin(), group.sized ? group.bytes : -1);
+      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1, group.ranks);
     } else if (!group.collectives.empty()) {
-      add(row, "coalesced", -1);  // what of it a kernel is, its name tells
+      add(row, "coalesced", -1, 0);  // what of it a kernel is, its name tells
     }
     group = {};
   }
 
-  void add(const NsysRow& row, std::string_view collective, std::int64_t bytes) {
+  void add(const NsysRow& row, std::string_view collective, std::int64_t bytes,
+           std::int64_t ranks) {
     if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
@@ -248,25 +253,45 @@ class NcclReader {
       range.kind = HostRangeKind::collective_record;
       range.name = StringId::none();
       range.backend = StringId::none();
-      range.meta = builder_.add_meta(meta_of(collective, bytes));
+      range.meta = builder_.add_meta(meta_of(collective, bytes, ranks));
     }
     builder_.add_host_range(range);
   }
 
-  // The size that NCCL's payload gives is one rank's share where data are gathered or scattered.
-  CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes) {
-    const std::int64_t ranks = std::max<std::int64_t>(1, world_);
-    std::int64_t all = bytes;
-    if (collective != "allreduce" && collective != "broadcast" && collective != "reduce" &&
-        collective != "send" && collective != "recv" && __builtin_mul_overflow(bytes, ranks, &all))
-      all = bytes;
+  // How many ranks a call's communicator has; 0 where that is not known.
+  std::int64_t ranks_of(const Payload& payload) const {
+    const auto found = ranks_.find(payload.communicator);
+    return payload.communicator == 0 || found == ranks_.end() ? 0 : found->second;
+  }
+
+  // The size that NCCL's payload gives is one rank's share where data are gathered, scattered or
+  // exchanged: without the number of ranks, how much is moved is not known.
+  static std::int64_t size_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks) {
+    const bool whole = collective == "allreduce" || collective == "broadcast" ||
+                       collective == "reduce" || collective == "send" || collective == "recv";
+    if (whole || bytes < 0) return bytes;
+    std::int64_t all = 0;
+    return ranks == 0 || __builtin_mul_overflow(bytes, ranks, &all) ? -1 : all;
+  }
+
+  // `bytes`: of all ranks' shares together.
+  CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks) {
     CollectiveMeta meta;
     meta.collective = builder_.intern(collective);
     meta.dtype = builder_.intern("Byte");
-    meta.in_elements = collective == "all_gather" ? bytes : all;
-    meta.out_elements = collective == "reduce_scatter" ? bytes : all;
-    meta.group_size = std::max<std::int64_t>(0, world_);
+    meta.in_elements =
+        collective == "all_gather" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+    meta.out_elements =
+        collective == "reduce_scatter" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+    meta.group_size = ranks;
     return meta;
+  }
+
+  // Communicators and their ranks, as they are made.
+  void take_communicator(const Payload& payload) {
+    if (payload.ranks < 1 || payload.ranks > kMostRanks) return;
+    if (payload.communicator != 0) ranks_[payload.communicator] = payload.ranks;
+    if (payload.ranks > world_) take_rank(payload);
   }
 
   // The largest communicator is the job's, whose ranks are those of the job.
@@ -282,7 +307,8 @@ class NcclReader {
   TraceBuilder& builder_;
   const Schemas schemas_;
   const std::set<std::int64_t> domains_;
-  std::map<std::int64_t, Group> groups_;  // by globalTid
+  std::map<std::int64_t, Group> groups_;         // by globalTid
+  std::map<std::uint64_t, std::int64_t> ranks_;  // by communicator
   std::int64_t world_ = -1;
   std::int64_t without_size_ = 0;
 };
