@@ -9,9 +9,10 @@
 namespace commlens {
 namespace {
 
+// Of CUDA or HIP: a recording keeps what a call does, not whose it is.
 constexpr std::array<std::string_view, kSyncKindCount> kCallNames{
-    "cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "blocking cudaMemcpy",
-    "cudaStreamWaitEvent"};
+    "StreamSynchronize", "DeviceSynchronize", "EventSynchronize", "a blocking Memcpy",
+    "StreamWaitEvent"};
 
 // Blocking calls of all ranks, of one kind.
 struct Blocking {
@@ -37,7 +38,7 @@ std::int64_t ranks_at_work(const Job& job) {
                        [](const RankTimeline& rank) { return rank.work.size() > 0; });
 }
 
-// "cudaStreamSynchronize 2.0 times (1.2 ms blocked)", a step of one rank.
+// "StreamSynchronize 2 times (1.2 ms blocked)", a step of one rank.
 std::string calls_words(const Scene& scene, const std::array<Blocking, kSyncKindCount>& calls) {
   const double rank_steps =
       static_cast<double>(scene.steps()) *
