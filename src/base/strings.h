@@ -14,6 +14,15 @@ namespace commlens {
 // beside the hashes, since a trace asks for the same few hundred kernel names a million times.
 class StringPool {
  public:
+  StringPool() = default;
+  StringPool(const StringPool&) = default;
+  StringPool& operator=(const StringPool&) = default;
+  // The library's deque may allocate as it is moved and so does not promise this; without it, lists
+  // of recordings would copy them as they grow.
+  StringPool(StringPool&&) noexcept = default;
+  StringPool& operator=(StringPool&&) noexcept = default;
+  ~StringPool() = default;
+
   StringId intern(std::string_view text);
   std::string_view get(StringId id) const {
     return id.valid() ? std::string_view(texts_[id.index()]) : std::string_view();

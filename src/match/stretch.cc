@@ -7,6 +7,9 @@
 //   leaves A                                     enters B
 //     |== compute ==|-- C waits --|-- C moves --|== compute ==|  idle  |
 //
+// Communications that lie in the stretch as a whole are differences of running sums too; only those
+// that reach over its ends are looked at one by one.
+//
 // When it is wrong: where several communications are exposed at once, one waiting and one moving
 // data, each gets its proportion of that time, not its own instants.
 #include "match/stretch.h"
@@ -31,6 +34,25 @@ StretchIndex::StretchIndex(const DeviceTimeline& device, const std::vector<Wait>
     covered_.push_back(covered);
     covered += part.length();
   }
+  Split sums;
+  before_.reserve(device.comm.size() + 1);
+  before_.push_back(sums);
+  for (std::uint32_t op = 0; op < device.comm.size(); ++op) {
+    sums.add(part_of(op, device.comm[op].time));
+    before_.push_back(sums);
+  }
+}
+
+void StretchIndex::Split::add(const StretchPart& part) {
+  waiting += part.waiting;
+  transfer += part.transfer;
+  unknown += part.unknown;
+}
+
+void StretchIndex::Split::add_between(const Split& from, const Split& to) {
+  waiting += to.waiting - from.waiting;
+  transfer += to.transfer - from.transfer;
+  unknown += to.unknown - from.unknown;
 }
 
 Ns StretchIndex::exposed(Interval part) const {
@@ -81,6 +103,26 @@ std::vector<StretchPart> StretchIndex::parts(std::uint32_t from, std::uint32_t t
   return found;
 }
 
+// What `visit` would sum up to.
+//
+//   starts before the stretch | starts and ends in it | may reach over its end   (rows, ascending)
+StretchIndex::Split StretchIndex::split(std::uint32_t from, std::uint32_t to) const {
+  const Interval stretch{device_.comm[from].time.end, device_.comm[to].time.start};
+  Split sums;
+  const auto add_part = [&](std::uint32_t op) {
+    if (op != from && device_.comm[op].time.end > stretch.start) sums.add(part_of(op, stretch));
+  };
+  std::uint32_t op = to;
+  for (; op > 0 && latest_end_[op - 1] > stretch.end; --op) add_part(op - 1);
+  const auto rows = device_.comm.begin();
+  const auto inside = std::partition_point(
+      rows, rows + op, [&stretch](const CommOp& o) { return o.time.start < stretch.start; });
+  const auto first = static_cast<std::uint32_t>(inside - rows);
+  sums.add_between(before_[first], before_[op]);
+  for (op = first; op > 0 && latest_end_[op - 1] > stretch.start; --op) add_part(op - 1);
+  return sums;
+}
+
 Stretch StretchIndex::between(std::uint32_t from, std::uint32_t to) const {
   const OwnTime& left = device_.own_at_end[from];
   const OwnTime& entered = device_.own_at_start[to];
@@ -89,12 +131,7 @@ Stretch StretchIndex::between(std::uint32_t from, std::uint32_t to) const {
                   .memory = entered.memory - left.memory,
                   .host = entered.host - left.host,
                   .gaps = entered.gaps - left.gaps};
-  StretchPart sums;
-  visit(from, to, [&sums](const StretchPart& part) {
-    sums.waiting += part.waiting;
-    sums.transfer += part.transfer;
-    sums.unknown += part.unknown;
-  });
+  const Split sums = split(from, to);
   const Ns communication = std::max<Ns>(
       0, stretch.length - stretch.compute - stretch.memory - stretch.host - stretch.gaps);
   const std::array<Ns, 3> weights{sums.waiting, sums.transfer, sums.unknown};

@@ -44,14 +44,25 @@ class StretchIndex {
   Ns exposed(Interval part) const;
 
  private:
+  // Exposed communication by what it was.
+  struct Split {
+    Ns waiting = 0;
+    Ns transfer = 0;
+    Ns unknown = 0;
+    void add(const StretchPart& part);
+    void add_between(const Split& from, const Split& to);
+  };
+
   template <class Visit>
   void visit(std::uint32_t from, std::uint32_t to, Visit visit) const;
   StretchPart part_of(std::uint32_t op, Interval stretch) const;
+  Split split(std::uint32_t from, std::uint32_t to) const;
 
   const DeviceTimeline& device_;
   const std::vector<Wait>& waits_;
   std::vector<Ns> latest_end_;  // by communication: of it and all before it
   std::vector<Ns> covered_;     // compute under communication before each of its parts
+  std::vector<Split> before_;   // by communication: of all before it, each as a whole
 };
 
 }  // namespace commlens

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "model/clocks.h"
@@ -185,6 +186,8 @@ struct RankTimeline {
   std::array<std::int64_t, kEvidenceCount> evidence{};
   Notes notes;  // of matching and windows; the reader's are in `recording`
 };
+// Else a list of them copies gigabytes as it grows.
+static_assert(std::is_nothrow_move_constructible_v<RankTimeline>);
 
 struct Job {
   std::vector<RankTimeline> ranks;  // by rank, then run
