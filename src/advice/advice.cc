@@ -16,6 +16,7 @@
 #include "advice/advice.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "advice/candidate.h"
 #include "base/parallel.h"
@@ -44,7 +45,10 @@ FindingSeverity severity_of(double share) {
 class Adviser {
  public:
   Adviser(const Graph& graph, unsigned threads)
-      : scene_(graph), threads_(threads), window_(graph.job().path.window.length()) {}
+      : scene_(graph),
+        constraints_(graph, threads),
+        threads_(threads),
+        window_(graph.job().path.window.length()) {}
 
   Findings run() {
     found_.known = true;
@@ -64,13 +68,16 @@ class Adviser {
   }
 
   void collect() {
-    for (std::size_t place = 0; place < finders().size(); ++place) {
+    std::vector<std::vector<Weighed>> found(finders().size());
+    for_each_parallel(found.size(), threads_, [&](std::size_t place) {
       for (Candidate& candidate : finders()[place]->find(scene_)) {
         candidate.finding.id = finders()[place]->id;
         const Ns most = most_gain(scene_.graph(), candidate.change);
-        if (is_worth_saying(most)) weighed_.push_back({std::move(candidate), place, most, 0});
+        if (is_worth_saying(most)) found[place].push_back({std::move(candidate), place, most, 0});
       }
-    }
+    });
+    for (std::vector<Weighed>& of_one : found)
+      std::move(of_one.begin(), of_one.end(), std::back_inserter(weighed_));
     keep_most(&Weighed::most);
   }
 
@@ -84,9 +91,14 @@ class Adviser {
   }
 
   void replay_alone() {
-    for_each_parallel(weighed_.size(), threads_, [&](std::size_t i) {
-      weighed_[i].alone =
-          window_ - replay(scene_.graph(), weighed_[i].candidate.change).window.length();
+    // By thread, since each has an outcome that it fills again and again.
+    const std::size_t threads = std::max(1U, threads_);
+    for_each_parallel(threads, threads_, [&](std::size_t thread) {
+      Outcome outcome;
+      for (std::size_t i = thread; i < weighed_.size(); i += threads) {
+        replay(constraints_, weighed_[i].candidate.change, outcome);
+        weighed_[i].alone = window_ - outcome.window.length();
+      }
     });
     std::erase_if(weighed_, [this](const Weighed& one) { return !is_worth_saying(one.alone); });
     std::stable_sort(weighed_.begin(), weighed_.end(), [](const Weighed& a, const Weighed& b) {
@@ -96,12 +108,15 @@ class Adviser {
 
   void replay_together() {
     Assumption all;
+    Outcome outcome;
     Ns gained = 0;
     for (Weighed& one : weighed_) {
       const Assumption with = combined(all, one.candidate.change);
-      // The first stands on nothing but itself.
-      const Ns gain =
-          found_.rows.empty() ? one.alone : window_ - replay(scene_.graph(), with).window.length();
+      Ns gain = one.alone;
+      if (!found_.rows.empty()) {  // the first stands on nothing but itself
+        replay(constraints_, with, outcome);
+        gain = window_ - outcome.window.length();
+      }
       if (!is_worth_saying(gain - gained)) {
         ++found_.left_out;
         continue;
@@ -125,6 +140,7 @@ class Adviser {
   }
 
   const Scene scene_;
+  const Constraints constraints_;
   const unsigned threads_;
   const Ns window_;
   std::vector<Weighed> weighed_;

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "advice/candidate.h"
@@ -31,11 +32,38 @@ constexpr double kSlower = 1.03;  // beside against alone
 constexpr double kBeside = 0.5;   // of its time, so that a kernel counts as run beside
 
 struct Kernel {
-  std::uint32_t node = 0;
-  std::size_t step = 0;
   Ns length = 0;
+  std::uint32_t node = 0;
+  std::uint32_t step = 0;
   bool alone = false;
   bool beside = false;
+};
+
+// Along one stream: in which step a kernel is and how much communication runs beside it. Kernels
+// are asked for in the order of their starts.
+class Surroundings {
+ public:
+  Surroundings(const std::vector<Ns>& step_begins, std::span<const Interval> communication)
+      : step_begins_(step_begins), communication_(communication) {}
+
+  std::uint32_t step_at(Ns start) {
+    while (step_ < step_begins_.size() && step_begins_[step_] <= start) ++step_;
+    return static_cast<std::uint32_t>(step_);
+  }
+  Ns communication_in(Interval time) {
+    while (part_ < communication_.size() && communication_[part_].end <= time.start) ++part_;
+    Ns sum = 0;
+    for (std::size_t i = part_; i < communication_.size() && communication_[i].start < time.end;
+         ++i)
+      sum += clip(communication_[i], time).length();
+    return sum;
+  }
+
+ private:
+  const std::vector<Ns>& step_begins_;
+  std::span<const Interval> communication_;
+  std::size_t step_ = 0;
+  std::size_t part_ = 0;
 };
 
 IntervalSet communication_of(const Work& work) {
@@ -63,18 +91,21 @@ std::vector<std::vector<Kernel>> kernels_by_name(const Job& job, std::uint32_t r
   const Work& work = job.ranks[row].work;
   std::vector<std::vector<Kernel>> kernels(job.ranks[row].recording.strings.size());
   const IntervalSet communication = communication_of(work);
-  for (std::uint32_t node = 0; node < work.size(); ++node) {
-    if (work.kind[node] != ActivityClass::compute || !work.name[node].valid()) continue;
-    const Interval time{work.start[node], work.end[node]};
-    const auto step = std::upper_bound(begins.begin(), begins.end(), time.start) - begins.begin();
-    const Ns overlap = communication.overlap(time);
-    kernels[work.name[node].index()].push_back(
-        {.node = node,
-         .step = static_cast<std::size_t>(step),
-         .length = time.length(),
-         .alone = overlap == 0,
-         .beside = overlap > 0 &&
-                   static_cast<double>(overlap) >= kBeside * static_cast<double>(time.length())});
+  for (std::size_t stream = 0; stream + 1 < work.stream_begins.size(); ++stream) {
+    Surroundings around(begins, communication.parts());
+    for (std::uint32_t node = work.stream_begins[stream]; node < work.stream_begins[stream + 1];
+         ++node) {
+      if (work.kind[node] != ActivityClass::compute || !work.name[node].valid()) continue;
+      const Interval time{work.start[node], work.end[node]};
+      const Ns beside = around.communication_in(time);
+      kernels[work.name[node].index()].push_back(
+          {.length = time.length(),
+           .node = node,
+           .step = around.step_at(time.start),
+           .alone = beside == 0,
+           .beside = beside > 0 &&
+                     static_cast<double>(beside) >= kBeside * static_cast<double>(time.length())});
+    }
   }
   for (std::vector<Kernel>& list : kernels) {
     const auto earlier = [&work](const Kernel& a, const Kernel& b) {
@@ -89,16 +120,20 @@ std::vector<std::vector<Kernel>> kernels_by_name(const Job& job, std::uint32_t r
 // By position in the step; empty where the steps between the first and the last (which may be cut)
 // do not hold equally many.
 std::vector<std::vector<const Kernel*>> positions_of(const std::vector<Kernel>& kernels) {
-  std::map<std::size_t, std::vector<const Kernel*>> steps;
-  for (const Kernel& kernel : kernels) steps[kernel.step].push_back(&kernel);
-  std::vector<std::vector<const Kernel*>> positions;
-  if (steps.size() < kFewestSteps) return positions;
-  steps.erase(steps.begin());
-  steps.erase(std::prev(steps.end()));
-  positions.resize(steps.begin()->second.size());
-  for (const auto& [step, list] : steps) {
-    if (list.size() != positions.size()) return {};
-    for (std::size_t i = 0; i < list.size(); ++i) positions[i].push_back(list[i]);
+  std::vector<std::span<const Kernel>> steps;
+  for (auto first = kernels.begin(); first != kernels.end();) {
+    const auto last = std::find_if(
+        first, kernels.end(), [first](const Kernel& kernel) { return kernel.step != first->step; });
+    steps.emplace_back(first, last);
+    first = last;
+  }
+  if (steps.size() < kFewestSteps) return {};
+  const std::span<const std::span<const Kernel>> whole =
+      std::span(steps).subspan(1, steps.size() - 2);
+  std::vector<std::vector<const Kernel*>> positions(whole.front().size());
+  for (const std::span<const Kernel> step : whole) {
+    if (step.size() != positions.size()) return {};
+    for (std::size_t i = 0; i < step.size(); ++i) positions[i].push_back(&step[i]);
   }
   return positions;
 }

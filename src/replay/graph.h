@@ -59,8 +59,14 @@ class Graph {
   std::uint32_t rank_of_node(ItemId node) const;
   std::uint32_t rank_of_stretch(ItemId stretch) const;
   ItemId node(std::uint32_t rank, std::uint32_t local) const { return node_base_[rank] + local; }
+  ItemId stretch_of(std::uint32_t rank, std::uint32_t local) const {
+    return stretch_base_[rank] + local;
+  }
   std::uint32_t local(std::uint32_t rank, ItemId node) const {
     return static_cast<std::uint32_t>(node - node_base_[rank]);
+  }
+  std::uint32_t local_stretch(std::uint32_t rank, ItemId stretch) const {
+    return static_cast<std::uint32_t>(stretch - stretch_base_[rank]);
   }
   const Work& work(std::uint32_t rank) const { return job_.ranks[rank].work; }
   const HostStretch& stretch(ItemId stretch) const {
@@ -87,6 +93,7 @@ class Graph {
   struct Range {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
+    friend bool operator==(const Range&, const Range&) = default;
   };
   Range needed(std::size_t op, std::uint32_t part) const;
 

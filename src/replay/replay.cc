@@ -27,17 +27,39 @@ Ns scaled(Ns length, double factor) {
   return factor == 1 ? length : std::llround(static_cast<double>(length) * factor);
 }
 
-class Replayer {
+// Some nodes of a graph. Assumptions name thousands of nodes in a sorted list, and a replay asks
+// for millions: a bit each.
+class Marks {
  public:
-  Replayer(const Graph& graph, const Assumption& assumption)
-      : graph_(graph),
-        assumption_(assumption),
-        first_stretch_(static_cast<ItemId>(graph.nodes())),
-        first_op_(static_cast<ItemId>(graph.nodes() + graph.stretches())) {
-    take_recorded();
+  bool empty() const { return marked_.empty(); }
+  bool operator[](ItemId node) const { return !marked_.empty() && marked_[node]; }
+  void add(ItemId node, std::size_t nodes) {
+    if (marked_.empty()) marked_.resize(nodes);
+    marked_[node] = true;
   }
 
-  Outcome run() {
+ private:
+  std::vector<bool> marked_;
+};
+
+class Replayer {
+ public:
+  Replayer(const Constraints& constraints, const Assumption& assumption, Outcome& outcome)
+      : graph_(constraints.graph()),
+        constraints_(constraints),
+        assumption_(assumption),
+        first_stretch_(static_cast<ItemId>(graph_.nodes())),
+        first_op_(static_cast<ItemId>(graph_.nodes() + graph_.stretches())),
+        outcome_(outcome) {
+    // What contradicts the others is left where it was.
+    outcome_.start = constraints.starts();
+    outcome_.end = constraints.ends();
+    for (const auto& [node, factor] : assumption.kernels) kernels_.add(node, graph_.nodes());
+    for (const ItemId node : assumption.launched_in_time) in_time_.add(node, graph_.nodes());
+    for (const ItemId node : assumption.on_own_stream) moved_.add(node, graph_.nodes());
+  }
+
+  void run() {
     for (const ItemId item : graph_.order()) {
       if (item < first_stretch_) {
         start(item);
@@ -48,83 +70,33 @@ class Replayer {
       }
     }
     find_window();
-    return std::move(outcome_);
   }
 
  private:
-  // What contradicts the others is left where it was.
-  void take_recorded() {
-    outcome_.start.reserve(graph_.nodes());
-    outcome_.end.reserve(graph_.nodes());
-    for (std::uint32_t rank = 0; rank < graph_.job().ranks.size(); ++rank) {
-      const Work& work = graph_.work(rank);
-      for (const Ns time : work.start) outcome_.start.push_back(time);
-      for (const Ns time : work.end) outcome_.end.push_back(time);
-      for (const HostStretch& stretch : work.stretches) outcome_.stretches.push_back(stretch.start);
-    }
-  }
-
-  struct Latest {
-    Ns recorded = std::numeric_limits<Ns>::min();
-    Ns now = std::numeric_limits<Ns>::min();
-    void add(Ns was, Ns is) {
-      recorded = std::max(recorded, was);
-      now = std::max(now, is);
-    }
-    // A dependency that is no more.
-    void drop(Ns was) { recorded = std::max(recorded, was); }
-    // The recorded instant, moved as its dependencies were; in its place where there are none.
-    Ns moved(Ns instant) const {
-      return now == std::numeric_limits<Ns>::min() ? instant : now + (instant - recorded);
-    }
-  };
-
-  // Of an item of this rank, and so on this rank itself.
-  void add(Latest& latest, std::uint32_t rank, const Dependency& dependency,
-           bool dropped = false) const {
-    Ns was = 0;
-    Ns is = 0;
-    if (dependency.of == Dependency::Of::node_end) {
-      was = graph_.work(rank).end[graph_.local(rank, dependency.item)] + dependency.latency;
-      is = outcome_.end[dependency.item] + dependency.latency;
-    } else {
-      const Ns after = dependency.offset + dependency.latency;
-      was = graph_.stretch(rank, dependency.item).start + after;
-      is = outcome_.stretches[dependency.item] + after;
-    }
-    if (dropped) return latest.drop(was);
-    latest.add(was, is);
-  }
-
   static bool says(const std::vector<bool>& by_rank, std::uint32_t rank) {
     return !by_rank.empty() && by_rank[rank];
   }
 
-  static bool contains(const std::vector<ItemId>& nodes, ItemId node) {
-    return std::binary_search(nodes.begin(), nodes.end(), node);
+  Ns allowed(const Constraint& constraint) const {
+    return outcome_.end[constraint.of] + constraint.after;
   }
 
-  // The activity before on the stream that it would be on: of two streams made of one, each holds
-  // what was not taken to the other.
-  void follow_stream(Latest& latest, ItemId node, Dependency dependency) const {
-    const std::uint32_t rank = graph_.rank_of_node(node);
+  // Behind the activity before on the stream that it would be on: of two streams made of one, each
+  // holds what was not taken to the other.
+  Ns behind_on_stream(std::uint32_t rank, ItemId node, const Constraint& constraint) const {
     const std::vector<std::uint32_t>& begins = graph_.work(rank).stream_begins;
     const std::uint32_t local = graph_.local(rank, node);
-    const std::uint32_t first = *std::prev(std::upper_bound(begins.begin(), begins.end(), local));
-    add(latest, rank, dependency, true);
-    const bool moved = contains(assumption_.on_own_stream, node);
-    for (std::uint32_t before = local; before-- > first;) {
-      dependency.item = graph_.node(rank, before);
-      if (contains(assumption_.on_own_stream, dependency.item) != moved) continue;
-      Latest usual;
-      add(usual, rank, dependency);
-      latest.now = std::max(latest.now, usual.now);
-      return;
+    const ItemId first =
+        graph_.node(rank, *std::prev(std::upper_bound(begins.begin(), begins.end(), local)));
+    for (ItemId before = node; before-- > first;) {
+      if (moved_[before] == moved_[node]) return outcome_.end[before] + constraint.after;
     }
+    return kNoInstant;
   }
 
   double kernel_factor(std::uint32_t rank, ItemId node) const {
     double factor = assumption_.compute.empty() ? 1 : assumption_.compute[rank];
+    if (!kernels_[node]) return factor;
     auto own =
         std::lower_bound(assumption_.kernels.begin(), assumption_.kernels.end(), node,
                          [](const auto& kernel, ItemId wanted) { return kernel.first < wanted; });
@@ -135,97 +107,110 @@ class Replayer {
   void start(ItemId node) {
     const std::uint32_t rank = graph_.rank_of_node(node);
     const std::uint32_t local = graph_.local(rank, node);
-    const Work& work = graph_.work(rank);
-    Latest latest;
-    const bool in_time =
-        says(assumption_.host_in_time, rank) || contains(assumption_.launched_in_time, node);
-    graph_.start_dependencies(node, [&](const Dependency& dependency) {
-      if (dependency.reason == Reason::stream && !assumption_.on_own_stream.empty())
-        return follow_stream(latest, node, dependency);
-      add(latest, rank, dependency, dependency.reason == Reason::launch && in_time);
-    });
-    if (in_time && latest.now == std::numeric_limits<Ns>::min()) {
-      if (const auto before = graph_.launched_before(node)) latest.now = outcome_.start[*before];
+    const bool in_time = says(assumption_.host_in_time, rank) || in_time_[node];
+    Ns now = kNoInstant;
+    for (const Constraint& constraint : constraints_.rank(rank).of_node(local)) {
+      if (constraint.kind == Constraint::Kind::launch && in_time) continue;
+      const bool follows = constraint.kind == Constraint::Kind::stream && !moved_.empty();
+      now = std::max(now, follows ? behind_on_stream(rank, node, constraint) : allowed(constraint));
     }
-    outcome_.start[node] = latest.moved(work.start[local]);
-    const Ns length = work.end[local] - work.start[local];
-    Ns now = length;
-    if (work.kind[local] == ActivityClass::compute) now = scaled(length, kernel_factor(rank, node));
-    if (work.kind[local] == ActivityClass::communication) now = alone(rank, local, length);
-    outcome_.end[node] = outcome_.start[node] + now;
+    if (now == kNoInstant && in_time) {
+      if (const auto before = graph_.launched_before(node))
+        now = outcome_.start[*before] + constraints_.residual(node);
+    }
+    const Ns was = constraints_.starts()[node];
+    const Ns length = constraints_.ends()[node] - was;
+    outcome_.start[node] = now == kNoInstant ? was : now;  // in its place if nothing holds it
+    outcome_.end[node] = outcome_.start[node] + alone(rank, node, length);
   }
 
-  // A communication's length as far as it depends on nobody; its operation sets the end later.
-  Ns alone(std::uint32_t rank, std::uint32_t local, Ns length) const {
-    const double factor = factor_of(rank, local);
+  // How long it takes as far as that depends on nobody; a communication's operation sets the end
+  // later.
+  Ns alone(std::uint32_t rank, ItemId node, Ns length) const {
+    const std::uint32_t local = graph_.local(rank, node);
+    const ActivityClass kind = graph_.work(rank).kind[local];
+    if (kind == ActivityClass::compute) return scaled(length, kernel_factor(rank, node));
+    if (kind == ActivityClass::memory) return length;
+    const double factor = transfer_factor(rank, local);
     return factor == Assumption::kRemoved ? 0 : scaled(length, factor);
   }
 
-  double factor_of(std::uint32_t rank, std::uint32_t local) const {
+  double transfer_factor(std::uint32_t rank, std::uint32_t local) const {
     if (assumption_.transfer.empty()) return 1;
-    const std::vector<CommNode>& comm = graph_.work(rank).comm;
-    const auto found =
-        std::lower_bound(comm.begin(), comm.end(), local,
-                         [](const CommNode& c, std::uint32_t n) { return c.node < n; });
-    if (found == comm.end() || found->node != local) return 1;
-    return assumption_.transfer[rank][static_cast<std::size_t>(found - comm.begin())];
+    const std::uint32_t comm = constraints_.rank(rank).comm_of[local];
+    return comm == Constraints::kNoComm ? 1 : assumption_.transfer[rank][comm];
   }
 
   void resume(ItemId stretch) {
     const std::uint32_t rank = graph_.rank_of_stretch(stretch);
-    Latest latest;
-    graph_.stretch_dependencies(stretch, [&](const Dependency& dependency) {
-      const bool waits =
-          dependency.reason == Reason::sync || dependency.reason == Reason::inferred_sync;
-      add(latest, rank, dependency, waits && says(assumption_.host_runs_ahead, rank));
-    });
-    outcome_.stretches[stretch] = latest.moved(graph_.stretch(stretch).start);
+    const bool runs_ahead = says(assumption_.host_runs_ahead, rank);
+    Ns now = kNoInstant;
+    for (const Constraint& constraint :
+         constraints_.rank(rank).of_stretch(graph_.local_stretch(rank, stretch))) {
+      if (constraint.kind == Constraint::Kind::wait_of_host && runs_ahead) continue;
+      now = std::max(now, allowed(constraint));
+    }
+    if (now != kNoInstant) outcome_.end[first_stretch_ + stretch] = now;
   }
 
   // Every member leaves when the last that it needs has come, and the transfer has taken its time.
   void leave(std::size_t op) {
     const auto members = graph_.members(op);
+    const std::uint32_t first_part = graph_.job().matching.ops[op].first;
+    Graph::Range last_range;
+    Ns last_comes = kNoInstant;
     for (std::uint32_t part = 0; part < members.size(); ++part) {
       const ItemId node = members[part];
       if (node == kNoNode) continue;
-      const std::uint32_t rank = graph_.rank_of_node(node);
-      const std::uint32_t local = graph_.local(rank, node);
-      const Work& work = graph_.work(rank);
-      const double factor = factor_of(rank, local);
+      const std::uint32_t rank = graph_.job().matching.parts[first_part + part].rank;
+      const double factor = transfer_factor(rank, graph_.local(rank, node));
       if (factor == Assumption::kRemoved) continue;  // its start has set the end
-      Latest together;
-      together.add(work.start[local], outcome_.start[node]);
-      const Graph::Range needed = graph_.needed(op, part);
-      for (std::uint32_t i = needed.first; i < needed.last; ++i) {
-        if (members[i] == kNoNode) continue;
-        const std::uint32_t other = graph_.rank_of_node(members[i]);
-        together.add(graph_.work(other).start[graph_.local(other, members[i])],
-                     outcome_.start[members[i]]);
+      const Leave& leave = constraints_.leave(op, part);
+      if (leave.needed != last_range) {  // most often all need all
+        last_range = leave.needed;
+        last_comes = kNoInstant;
+        for (std::uint32_t i = last_range.first; i < last_range.last; ++i) {
+          if (members[i] != kNoNode) last_comes = std::max(last_comes, outcome_.start[members[i]]);
+        }
       }
-      const Ns transfer = work.end[local] - together.recorded;
-      outcome_.end[node] = together.now + (transfer > 0 ? scaled(transfer, factor) : transfer);
+      const Ns transfer = leave.transfer > 0 ? scaled(leave.transfer, factor) : leave.transfer;
+      outcome_.end[node] = std::max(last_comes, outcome_.start[node]) + transfer;
     }
   }
 
   void find_window() {
+    outcome_.window = {};
     if (outcome_.start.empty()) return;
-    outcome_.window = {std::numeric_limits<Ns>::max(), std::numeric_limits<Ns>::min()};
-    for (const Ns time : outcome_.start)
-      outcome_.window.start = std::min(outcome_.window.start, time);
-    for (const Ns time : outcome_.end) outcome_.window.end = std::max(outcome_.window.end, time);
+    const auto last = outcome_.end.begin() + static_cast<std::ptrdiff_t>(outcome_.start.size());
+    outcome_.window = {*std::min_element(outcome_.start.begin(), outcome_.start.end()),
+                       *std::max_element(outcome_.end.begin(), last)};
   }
 
   const Graph& graph_;
+  const Constraints& constraints_;
   const Assumption& assumption_;
   const ItemId first_stretch_;
   const ItemId first_op_;
-  Outcome outcome_;
+  Outcome& outcome_;
+  Marks kernels_;  // that Assumption::kernels names
+  Marks in_time_;  // and its others
+  Marks moved_;
 };
 
 }  // namespace
 
+Outcome replay(const Constraints& constraints, const Assumption& assumption) {
+  Outcome outcome;
+  replay(constraints, assumption, outcome);
+  return outcome;
+}
+
+void replay(const Constraints& constraints, const Assumption& assumption, Outcome& outcome) {
+  Replayer(constraints, assumption, outcome).run();
+}
+
 Outcome replay(const Graph& graph, const Assumption& assumption) {
-  return Replayer(graph, assumption).run();
+  return replay(Constraints(graph), assumption);
 }
 
 }  // namespace commlens

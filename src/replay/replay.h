@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "replay/graph.h"
+#include "replay/constraints.h"
 
 namespace commlens {
 
@@ -25,14 +25,17 @@ struct Assumption {
 
 // When everything would have begun and ended, in common time.
 struct Outcome {
-  std::vector<Ns> start;      // by node
-  std::vector<Ns> end;        // the same
-  std::vector<Ns> stretches;  // by stretch: its begin
-  Interval window;            // first start to last end
+  std::vector<Ns> start;  // by node
+  std::vector<Ns> end;    // by node; then by stretch its begin: what others depend on
+  Interval window;        // first start to last end
 };
 
-// One pass in the order of the graph: every instant is the latest of its dependencies, each with
-// its latency, plus what it was late by then (its residual, which stays).
+// One pass in the order of the graph: no instant comes before what its dependencies, each with its
+// latency and what it was late by then (its residual, which stays), allow.
+Outcome replay(const Constraints& constraints, const Assumption& assumption);
+// The same in the memory of an outcome that nobody needs any more.
+void replay(const Constraints& constraints, const Assumption& assumption, Outcome& outcome);
+// The same for one replay only.
 Outcome replay(const Graph& graph, const Assumption& assumption);
 
 }  // namespace commlens

@@ -234,7 +234,8 @@ Assumption assumption_of(const Graph& graph, const Question& question) {
 }
 
 Prediction predict(const Graph& graph, const Question& question) {
-  const Outcome before = replay(graph, {});
+  const Constraints constraints(graph);
+  const Outcome before = replay(constraints, {});
   Assumption assumption = assumption_of(graph, question);
   std::optional<Buckets> buckets;
   if (question.bucket) {
@@ -243,7 +244,7 @@ Prediction predict(const Graph& graph, const Question& question) {
       throw Error(ErrorKind::usage,
                   "--bucket: this run has no all-reduce of known size in a data-parallel group");
   }
-  const Outcome after = replay(graph, assumption);
+  const Outcome after = replay(constraints, assumption);
   Ns window = after.window.length();
   if (question.perfect_overlap) window = std::max(window, busiest_stream(graph));
 

@@ -1,0 +1,123 @@
+#include "replay/constraints.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/parallel.h"
+
+namespace commlens {
+namespace {
+
+Constraint::Kind kind_of(Reason reason) {
+  switch (reason) {
+    case Reason::stream: return Constraint::Kind::stream;
+    case Reason::launch: return Constraint::Kind::launch;
+    case Reason::sync:
+    case Reason::inferred_sync: return Constraint::Kind::wait_of_host;
+    default: return Constraint::Kind::fixed;
+  }
+}
+
+}  // namespace
+
+Constraints::Constraints(const Graph& graph, unsigned threads)
+    : graph_(graph), ranks_(graph.job().ranks.size()) {
+  take_recorded();
+  for_each_parallel(ranks_.size(), threads,
+                    [this](std::size_t rank) { constrain(static_cast<std::uint32_t>(rank)); });
+  find_leaves();
+}
+
+void Constraints::take_recorded() {
+  starts_.reserve(graph_.nodes());
+  ends_.reserve(graph_.nodes() + graph_.stretches());
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const Ns time : graph_.work(rank).start) starts_.push_back(time);
+    for (const Ns time : graph_.work(rank).end) ends_.push_back(time);
+  }
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    for (const HostStretch& stretch : graph_.work(rank).stretches) ends_.push_back(stretch.start);
+  }
+}
+
+Constraint Constraints::without_residual(const Dependency& dependency) const {
+  const Constraint::Kind kind = kind_of(dependency.reason);
+  if (dependency.of == Dependency::Of::node_end)
+    return {.after = dependency.latency, .of = dependency.item, .kind = kind};
+  return {.after = dependency.offset + dependency.latency,
+          .of = static_cast<ItemId>(graph_.nodes()) + dependency.item,
+          .kind = kind};
+}
+
+// Two passes an item: its residual is known when all of its dependencies are.
+void Constraints::constrain(std::uint32_t rank) {
+  const Work& work = graph_.work(rank);
+  Rank& table = ranks_[rank];
+  std::size_t first = 0;
+  Ns latest = kNoInstant;
+  const auto add = [&](const Dependency& dependency) {
+    table.list.push_back(without_residual(dependency));
+    latest = std::max(latest, ends_[table.list.back().of] + table.list.back().after);
+  };
+  const auto finish = [&](Ns instant) {
+    for (std::size_t i = first; i < table.list.size(); ++i) table.list[i].after += instant - latest;
+    first = table.list.size();
+    latest = kNoInstant;
+  };
+
+  table.list.reserve(work.size() * 2);
+  table.node_begins.reserve(work.size() + 1);
+  for (std::uint32_t node = 0; node < work.size(); ++node) {
+    table.node_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
+    const ItemId item = graph_.node(rank, node);
+    graph_.start_dependencies(item, add);
+    finish(starts_[item]);
+  }
+  table.node_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
+  table.stretch_begins.reserve(work.stretches.size() + 1);
+  for (std::uint32_t stretch = 0; stretch < work.stretches.size(); ++stretch) {
+    table.stretch_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
+    const ItemId item = graph_.stretch_of(rank, stretch);
+    graph_.stretch_dependencies(item, add);
+    finish(ends_[graph_.nodes() + item]);
+  }
+  table.stretch_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
+
+  table.comm_of.assign(work.size(), kNoComm);
+  for (std::uint32_t i = 0; i < work.comm.size(); ++i) table.comm_of[work.comm[i].node] = i;
+}
+
+void Constraints::find_leaves() {
+  const Matching& matching = graph_.job().matching;
+  leaves_.resize(matching.parts.size());
+  for (std::size_t op = 0; op < matching.ops.size(); ++op) {
+    const auto members = graph_.members(op);
+    Graph::Range last_range;
+    Ns last_come = kNoInstant;  // of those that the member before needed
+    for (std::uint32_t part = 0; part < members.size(); ++part) {
+      if (members[part] == kNoNode) continue;
+      Leave& leave = leaves_[matching.ops[op].first + part];
+      leave.needed = graph_.needed(op, part);
+      if (leave.needed != last_range) {
+        last_range = leave.needed;
+        last_come = kNoInstant;
+        for (std::uint32_t i = last_range.first; i < last_range.last; ++i) {
+          if (members[i] != kNoNode) last_come = std::max(last_come, starts_[members[i]]);
+        }
+      }
+      leave.transfer = ends_[members[part]] - std::max(last_come, starts_[members[part]]);
+    }
+  }
+}
+
+Ns Constraints::residual(ItemId node) const {
+  Ns latest = kNoInstant;
+  graph_.start_dependencies(node, [&](const Dependency& dependency) {
+    const Constraint constraint = without_residual(dependency);
+    latest = std::max(latest, ends_[constraint.of] + constraint.after);
+  });
+  return latest == kNoInstant ? 0 : starts_[node] - latest;
+}
+
+}  // namespace commlens
