@@ -91,15 +91,13 @@ class Adviser {
   }
 
   void replay_alone() {
-    // By thread, since each has an outcome that it fills again and again.
-    const std::size_t threads = std::max(1U, threads_);
-    for_each_parallel(threads, threads_, [&](std::size_t thread) {
-      Outcome outcome;
-      for (std::size_t i = thread; i < weighed_.size(); i += threads) {
-        replay(constraints_, weighed_[i].candidate.change, outcome);
-        weighed_[i].alone = window_ - outcome.window.length();
-      }
-    });
+    // Outcomes are large: each thread fills its own again and again.
+    for_each_parallel(
+        weighed_.size(), threads_, [] { return Outcome(); },
+        [&](std::size_t i, Outcome& outcome) {
+          replay(constraints_, weighed_[i].candidate.change, outcome);
+          weighed_[i].alone = window_ - outcome.window.length();
+        });
     std::erase_if(weighed_, [this](const Weighed& one) { return !is_worth_saying(one.alone); });
     std::stable_sort(weighed_.begin(), weighed_.end(), [](const Weighed& a, const Weighed& b) {
       return a.place != b.place ? a.place < b.place : a.alone > b.alone;

@@ -39,8 +39,9 @@ inline constexpr double kLargestDrift = 400e-6;
 
 // A difference of two clocks, from samples of it.
 struct ClockSample {
-  Ns at = 0;     // of the clock that the line is for
-  Ns ahead = 0;  // what is to be added to it
+  Ns at = 0;            // of the clock that the line is for
+  Ns ahead = 0;         // what is to be added to it, by the first exits of those on each clock
+  Ns middle_ahead = 0;  // the same by the middles between their first and last exits
 };
 struct ClockFit {
   EstimatedLine line;

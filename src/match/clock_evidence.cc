@@ -61,6 +61,7 @@ class Gatherer {
     if (needs == Needs::nobody) return;
     const Ns end = absolute_time(recording, time.end);
     span.left = span.left == ClockSpan::kNobody ? end : std::min(span.left, end);
+    span.all_left = std::max(span.all_left, end);
   }
 
   ClockSpan& span_of(std::uint32_t domain) {

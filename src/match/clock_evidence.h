@@ -22,8 +22,9 @@ struct ClockDomains {
 struct ClockSpan {
   static constexpr Ns kNobody = std::numeric_limits<Ns>::min();
   std::uint32_t domain = 0;
-  Ns entered = kNobody;  // the last entry of those whom others need; kNobody: none is needed
-  Ns left = kNobody;     // the first exit of those who need others; kNobody: none needs anybody
+  Ns entered = kNobody;   // the last entry of those whom others need; kNobody: none is needed
+  Ns left = kNobody;      // the first exit of those who need others; kNobody: none needs anybody
+  Ns all_left = kNobody;  // and the last
 };
 
 struct ClockOp {

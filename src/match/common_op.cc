@@ -55,7 +55,8 @@ bool synchronises_everyone(Op op) {
 
 }  // namespace
 
-CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
+CommonOps::CommonOps(const Job& job)
+    : job_(job), held_(job.matching.parts.size()), groups_(job.ranks.size()) {
   const Matching& matching = job.matching;
   for (std::uint32_t row = 0; row < matching.ops.size(); ++row) {
     const MatchedOp& op = matching.ops[row];
@@ -63,6 +64,7 @@ CommonOps::CommonOps(const Job& job) : job_(job), groups_(job.ranks.size()) {
     for (std::uint32_t i = 0; i < op.count; ++i) {
       const Part& part = matching.parts[op.first + i];
       if (!held_compute(part)) continue;
+      held_[op.first + i] = true;
       List& attended = lists_[key_of(part.rank, static_cast<std::uint32_t>(op.group))];
       if (attended.empty()) groups_[part.rank].push_back(op.group);
       attended.push_back({comm_of(job, part).time.end, row, op.first + i});
@@ -86,7 +88,7 @@ const CommonOps::List* CommonOps::list(std::uint32_t rank, std::int32_t group) c
 
 const std::vector<std::int32_t>& CommonOps::common_groups(std::uint32_t a, std::uint32_t b,
                                                           Cache& cache) const {
-  const auto [found, inserted] = cache.try_emplace(key_of(std::min(a, b), std::max(a, b)));
+  const auto [found, inserted] = cache.groups.try_emplace(key_of(std::min(a, b), std::max(a, b)));
   if (inserted) {
     std::set_intersection(groups_[a].begin(), groups_[a].end(), groups_[b].begin(),
                           groups_[b].end(), std::back_inserter(found->second));
@@ -104,38 +106,59 @@ bool CommonOps::held_compute(const Part& part) const {
 }
 
 bool CommonOps::together(const MatchedOp& op, const Part& a, const Part& b, Ns tolerance) const {
-  if (!held_compute(b)) return false;
   if (synchronises_everyone(op.op)) return true;
   const Ns end_a = job_.clocks.common(a.rank, comm_of(job_, a).time.end);
   const Ns end_b = job_.clocks.common(b.rank, comm_of(job_, b).time.end);
   return std::abs(end_a - end_b) <= tolerance;
 }
 
+std::size_t CommonOps::left_before(const List& attended, const Part& a) const {
+  const Ns enters = comm_of(job_, a).time.start;
+  const auto behind =
+      std::partition_point(attended.begin(), attended.end(),
+                           [enters](const Attended& row) { return row.end <= enters; });
+  return static_cast<std::size_t>(behind - attended.begin());
+}
+
+const CommonOps::Cache::Left& CommonOps::left_in(std::int32_t group, const Part& a,
+                                                 Cache& cache) const {
+  if (cache.late != a) {
+    cache.late = a;
+    cache.left.clear();
+  }
+  for (const Cache::Left& left : cache.left) {
+    if (left.group == group) return left;
+  }
+  const List& attended = *list(a.rank, group);
+  return cache.left.emplace_back(
+      Cache::Left{.group = group, .attended = &attended, .count = left_before(attended, a)});
+}
+
 std::optional<CommonOps::Found> CommonOps::before_in(std::int32_t group, const Part& a,
-                                                     const Part& b, Ns tolerance) const {
-  const List* const of_a = list(a.rank, group);
-  if (of_a == nullptr || list(b.rank, group) == nullptr) return std::nullopt;
-  return last_of(*of_a, kFurthestBack, a, b, tolerance);
+                                                     const Part& b, Ns tolerance,
+                                                     Cache& cache) const {
+  const Cache::Left& left = left_in(group, a, cache);
+  return last_of(*left.attended, left.count, kFurthestBack, a, b, tolerance);
 }
 
 std::optional<CommonOps::Found> CommonOps::before_in_any(const Part& a, const Part& b,
                                                          Ns tolerance) const {
-  return last_of(all_[a.rank], kFurthestBackInAny, a, b, tolerance);
+  const List& of_a = all_[a.rank];
+  return last_of(of_a, left_before(of_a, a), kFurthestBackInAny, a, b, tolerance);
 }
 
-std::optional<CommonOps::Found> CommonOps::last_of(const List& attended, int most, const Part& a,
-                                                   const Part& b, Ns tolerance) const {
-  const Ns enters_a = comm_of(job_, a).time.start;
+std::optional<CommonOps::Found> CommonOps::last_of(const List& attended, std::size_t behind,
+                                                   int most, const Part& a, const Part& b,
+                                                   Ns tolerance) const {
   const Ns enters_b = comm_of(job_, b).time.start;
-  auto at = std::partition_point(attended.begin(), attended.end(),
-                                 [&](const Attended& row) { return row.end <= enters_a; });
-  for (int looked = 0; at != attended.begin() && looked < most; ++looked) {
-    const Attended& candidate = *--at;
+  for (int looked = 0; behind > 0 && looked < most; ++looked) {
+    const Attended& candidate = attended[--behind];
     const MatchedOp& op = job_.matching.ops[candidate.op];
     const Part& part_a = job_.matching.parts[candidate.part];
     const Part* const part_b = part_of(job_.matching, op, b.rank);
     if (part_b == nullptr) continue;
     if (part_a.device != a.device || part_b->device != b.device) continue;
+    if (!held_[static_cast<std::size_t>(part_b - job_.matching.parts.data())]) continue;
     if (comm_of(job_, *part_b).time.end > enters_b) continue;
     if (together(op, part_a, *part_b, tolerance)) return Found{part_a, *part_b};
   }
@@ -148,7 +171,7 @@ std::optional<CommonOps::Found> CommonOps::before(const Part& a, const Part& b, 
   if (common.size() > kManyGroups) return before_in_any(a, b, tolerance);
   std::optional<Found> last;
   for (const std::int32_t group : common) {
-    const auto found = before_in(group, a, b, tolerance);
+    const auto found = before_in(group, a, b, tolerance, cache);
     if (!found) continue;
     if (!last || comm_of(job_, found->a).time.end > comm_of(job_, last->a).time.end) last = found;
   }

@@ -24,11 +24,13 @@
 #include <compare>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <tuple>
 
 #include "base/parallel.h"
 #include "match/comparison.h"
+#include "match/excess_list.h"
 #include "match/usual_transfer.h"
 #include "model/shares.h"
 
@@ -118,7 +120,7 @@ class OriginTracer {
   // By place.
   std::vector<std::uint32_t> order_;  // numbers
   std::vector<WaitSums> carried_;     // its own, and what later waits handed on
-  std::vector<Excess> more_;          // of those with one culprit; nothing: all zero
+  std::optional<ExcessList> more_;    // of those with one culprit; nothing: all zero
   LastStretch last_stretch_;
   LastOrigin last_origin_;
 };
@@ -173,20 +175,21 @@ void OriginTracer::compare_all() {
   std::vector<std::uint32_t> first;
   const std::vector<std::uint32_t> places = by_arrival(first);
   carried_.resize(order_.size());
-  more_.resize(order_.size());
+  more_.emplace(order_.size());
   const std::size_t arrivals = lateness_.arrivals.size();
-  for_each_parallel((arrivals + kChunk - 1) / kChunk, threads_, [&](std::size_t chunk) {
-    Comparison comparison(tables_);
-    const std::size_t last = first[std::min(arrivals, (chunk + 1) * kChunk)];
-    for (std::size_t i = first[chunk * kChunk]; i < last; ++i) {
-      const std::uint32_t number = order_[places[i]];
-      const Part& held = numbers_.part(number);
-      carried_[places[i]] = own(number);
-      if (!wait(held).known || culprits(number).size() != 1) continue;
-      const auto more = comparison.compare(numbers_.part(culprits(number).front()), held);
-      if (more) more_[places[i]] = *more;
-    }
-  });
+  for_each_parallel(
+      (arrivals + kChunk - 1) / kChunk, threads_, [this] { return Comparison(tables_); },
+      [&](std::size_t chunk, Comparison& comparison) {
+        const std::size_t last = first[std::min(arrivals, (chunk + 1) * kChunk)];
+        for (std::size_t i = first[chunk * kChunk]; i < last; ++i) {
+          const std::uint32_t number = order_[places[i]];
+          const Part& held = numbers_.part(number);
+          carried_[places[i]] = own(number);
+          if (!wait(held).known || culprits(number).size() != 1) continue;
+          const auto more = comparison.compare(numbers_.part(culprits(number).front()), held);
+          if (more) more_->set(places[i], *more);
+        }
+      });
 }
 
 void OriginTracer::run() {
@@ -196,7 +199,7 @@ void OriginTracer::run() {
     if (carried_[place].total == 0) continue;
     const auto& culprits = this->culprits(order_[place]);
     if (culprits.size() == 1) {
-      charge(place, culprits.front(), more_[place], carried_[place]);
+      charge(place, culprits.front(), (*more_)[place], carried_[place]);
     } else {
       charge_several(place, culprits);
     }

@@ -25,6 +25,8 @@ namespace commlens {
 StretchIndex::StretchIndex(const DeviceTimeline& device, const std::vector<Wait>& waits)
     : device_(device), waits_(waits) {
   latest_end_.reserve(device.comm.size());
+  for (std::vector<Ns>* column : {&before_.waiting, &before_.transfer, &before_.unknown})
+    column->reserve(device.comm.size() + 1);
   Ns latest = std::numeric_limits<Ns>::min();
   for (const CommOp& op : device.comm)
     latest_end_.push_back(latest = std::max(latest, op.time.end));
@@ -35,24 +37,23 @@ StretchIndex::StretchIndex(const DeviceTimeline& device, const std::vector<Wait>
     covered += part.length();
   }
   Split sums;
-  before_.reserve(device.comm.size() + 1);
-  before_.push_back(sums);
+  const auto keep = [this, &sums] {
+    before_.waiting.push_back(sums.waiting);
+    before_.transfer.push_back(sums.transfer);
+    before_.unknown.push_back(sums.unknown);
+  };
   for (std::uint32_t op = 0; op < device.comm.size(); ++op) {
+    keep();
     sums.add(part_of(op, device.comm[op].time));
-    before_.push_back(sums);
   }
+  keep();
+  if (sums.unknown == 0) before_.unknown = {};
 }
 
 void StretchIndex::Split::add(const StretchPart& part) {
   waiting += part.waiting;
   transfer += part.transfer;
   unknown += part.unknown;
-}
-
-void StretchIndex::Split::add_between(const Split& from, const Split& to) {
-  waiting += to.waiting - from.waiting;
-  transfer += to.transfer - from.transfer;
-  unknown += to.unknown - from.unknown;
 }
 
 Ns StretchIndex::exposed(Interval part) const {
@@ -118,7 +119,9 @@ StretchIndex::Split StretchIndex::split(std::uint32_t from, std::uint32_t to) co
   const auto inside = std::partition_point(
       rows, rows + op, [&stretch](const CommOp& o) { return o.time.start < stretch.start; });
   const auto first = static_cast<std::uint32_t>(inside - rows);
-  sums.add_between(before_[first], before_[op]);
+  sums.waiting += before_.waiting[op] - before_.waiting[first];
+  sums.transfer += before_.transfer[op] - before_.transfer[first];
+  if (!before_.unknown.empty()) sums.unknown += before_.unknown[op] - before_.unknown[first];
   for (op = first; op > 0 && latest_end_[op - 1] > stretch.start; --op) add_part(op - 1);
   return sums;
 }

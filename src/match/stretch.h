@@ -50,7 +50,13 @@ class StretchIndex {
     Ns transfer = 0;
     Ns unknown = 0;
     void add(const StretchPart& part);
-    void add_between(const Split& from, const Split& to);
+  };
+  // The same as running sums: of all communications before one, each as a whole. Nothing is kept
+  // of sums that stay 0, as the unknown part's most often does.
+  struct Sums {
+    std::vector<Ns> waiting;
+    std::vector<Ns> transfer;
+    std::vector<Ns> unknown;
   };
 
   template <class Visit>
@@ -62,7 +68,7 @@ class StretchIndex {
   const std::vector<Wait>& waits_;
   std::vector<Ns> latest_end_;  // by communication: of it and all before it
   std::vector<Ns> covered_;     // compute under communication before each of its parts
-  std::vector<Split> before_;   // by communication: of all before it, each as a whole
+  Sums before_;                 // by communication; then of all
 };
 
 }  // namespace commlens
