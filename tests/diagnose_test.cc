@@ -26,7 +26,9 @@ Ranks odd_ranks(const DiagnosisFinding& finding) {
 std::string words(const std::vector<DiagnosisFinding>& findings) {
   std::string text;
   for (const DiagnosisFinding& finding : findings) {
-    text += std::string(diagnosis_name(finding.kind)) + " " + finding.group + " #" +
+    const std::string& description = finding.group_description;
+    text += std::string(diagnosis_name(finding.kind)) + " " + finding.group +
+            (description.empty() ? "" : " (" + description + ")") + " #" +
             std::to_string(finding.seq.value_or(-1)) + " " + finding.op +
             " missing=" + format_ranks(finding.missing_ranks) +
             " odd=" + format_ranks(odd_ranks(finding)) + " " +

@@ -94,6 +94,7 @@ def check_json(program, folder, odd):
     all_keys = "op,group,size,dtype,stream,step,rank,device,host,evidence"
     printed = set(printed_keys(analysis(program, folder, "--by", all_keys))) | set(printed_keys(odd))
     printed |= set(printed_keys(slow_analysis(program, folder))) | set(printed_keys(open_analysis(program, folder)))
+    printed |= set(printed_keys(joined_analysis(program, folder)))
     # A table is written as a key of `by`, whatever its name.
     printed = {key for key in printed if not re.match(r"by\.(?!NAME)[\w,]+$", key) or key.count(",") == 0}
     documented = set(documented_keys(read(DOCS / "json.md")))
@@ -107,6 +108,13 @@ def slow_analysis(program, folder):
     """Of a job with a slow rank: a straggler, and the trails of a rank that waits for it."""
     program.output("simulate", "--dp", "2", "--tp", "2", "--slow", "1:1.5", "--quiet", "-o", "slow", cwd=folder)
     return json.loads(program.output("analyze", "slow/", "--explain", "0", "--format", "json", cwd=folder))
+
+
+def joined_analysis(program, folder):
+    """With a log of another run beside the traces: what could not be joined has the same keys."""
+    log = "node-0:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1b000 commId 0x2 - Init COMPLETE\n"
+    pathlib.Path(folder, "nccl.log").write_text(log)
+    return json.loads(program.output("analyze", "run/", "nccl.log", "--format", "json", cwd=folder))
 
 
 def open_analysis(program, folder):

@@ -232,6 +232,7 @@ TEST(Nsys, SharesNeedTheirOwnCommunicatorsRanks) {
   EXPECT_EQ(meta.in_elements, 4096);
   EXPECT_EQ(meta.out_elements, 8192);
   EXPECT_EQ(meta.group_size, 2);
+  EXPECT_EQ(recording.strings.get(meta.group_name), "0x4e");  // 78
   EXPECT_FALSE(recording.host_ranges[1].meta.valid());
   EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
 }

@@ -13,6 +13,7 @@ extern const Analysis kSizes;
 extern const Analysis kSlices;
 extern const Analysis kEvidenceCounts;
 extern const Analysis kCollectives;
+extern const Analysis kJoined;
 extern const Analysis kClocks;
 extern const Analysis kWaits;
 extern const Analysis kCriticalPath;
@@ -21,8 +22,9 @@ extern const Analysis kFindings;
 namespace {
 
 constexpr const Analysis* kAnalyses[] = {
-    &kStragglers, &kExplain, &kLedger, &kFindings,       &kCriticalPath, &kBreakdown, &kOperations,
-    &kGroups,     &kSizes,   &kSlices, &kEvidenceCounts, &kCollectives,  &kClocks,    &kWaits};
+    &kStragglers,     &kExplain,     &kLedger, &kFindings, &kCriticalPath,
+    &kBreakdown,      &kOperations,  &kGroups, &kSizes,    &kSlices,
+    &kEvidenceCounts, &kCollectives, &kJoined, &kClocks,   &kWaits};
 
 }  // namespace
 

@@ -288,7 +288,8 @@ std::vector<std::int64_t> JointGroup::pending() const {
 DiagnosisFinding JointGroup::finding(DiagnosisKind kind, std::int64_t number) const {
   DiagnosisFinding finding;
   finding.kind = kind;
-  finding.group = label();
+  finding.group = name;
+  finding.group_description = description;
   finding.group_ranks = members;
   std::sort(finding.group_ranks.begin(), finding.group_ranks.end());
   finding.seq = number;

@@ -105,6 +105,9 @@ Understood read_channels(const LogRecord& record, LogBuilder& builder) {
   channel.process = builder.process_of(record);
   channel.line = record.line;
   channel.channel = text.number(text.begins("Ring") ? "Ring " : "Channel ", "/").value_or(-1);
+  if (const std::size_t slash = text.text().find('/'); text.begins("Channel ") && slash < colon)
+    channel.connection =
+        decimal_number(text.text().substr(slash + 1, colon - slash - 1)).value_or(-1);
   channel.sends = ranks.find("[send]") < via;
   channel.receives = ranks.find("[receive]") < via;
   if (text.begins("CollNet ")) {

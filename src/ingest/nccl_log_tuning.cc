@@ -60,8 +60,16 @@ Understood read_tuning(const LogRecord& record, LogBuilder& builder) {
     tuning.algorithm = algorithm_name(*algorithm);
     tuning.protocol = protocol_name(*protocol);
     tuning.microseconds = choice.real("time ").value_or(0);
+    if (const auto first = choice.number("channel{Lo..Hi}={", "..")) {
+      tuning.of_one_rank = true;
+      const auto last = choice.behind("channel{Lo..Hi}={").number("..", "}");
+      if (!last) return Understood::cut;
+      if (*last >= *first && *first >= 0) tuning.channels = *last - *first + 1;
+    }
   } else if (const auto kernel = choice.value("Kernel ")) {
     tuning.algorithm = kernel->substr(0, 80);
+    tuning.channels = choice.number("nchannels ").value_or(-1);
+    tuning.of_one_rank = true;
   } else {
     return Understood::yes;  // copy engines choose no algorithm
   }

@@ -12,6 +12,7 @@
 //         in NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId, schemaId, idx, type, name, offset)
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <map>
 #include <set>
@@ -109,6 +110,14 @@ struct Payload {
   std::uint64_t communicator = 0;
 };
 
+// As NCCL's log writes a commId: "0x5af3".
+std::string hex_name(std::uint64_t communicator) {
+  std::array<char, 16> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), communicator, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
+}
+
 std::uint64_t word_at(std::string_view blob, std::size_t at, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, blob.data() + at, bytes);  // little-endian, as every machine of NCCL's
@@ -171,8 +180,9 @@ struct Group {
   int depth = 0;
   std::set<std::string_view> collectives;
   std::int64_t calls = 0;
-  std::int64_t bytes = -1;  // of the last call
-  std::int64_t ranks = 0;   // the same
+  std::int64_t bytes = -1;         // of the last call
+  std::int64_t ranks = 0;          // the same
+  std::uint64_t communicator = 0;  // the same; 0: not known
 };
 
 class NcclReader {
@@ -217,9 +227,10 @@ class NcclReader {
     const std::int64_t ranks = ranks_of(payload);
     const std::int64_t bytes = size_of(collective, payload.bytes, ranks);
     without_size_ += bytes < 0 ? 1 : 0;
-    add(row, collective, bytes, ranks);
+    add(row, collective, bytes, ranks, payload.communicator);
     if (group.depth == 0) return;
     group.ranks = ranks;
+    group.communicator = payload.communicator;
     group.collectives.insert(collective);
     ++group.calls;
     group.bytes = bytes;
@@ -232,15 +243,16 @@ class NcclReader {
     const bool pairs = group.collectives.contains("send") || group.collectives.contains("recv");
     // Of several calls, each kernel may hold any of them: what it does is known, how much is not.
     if (group.collectives.size() == 1 && !pairs) {
-      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1, group.ranks);
+      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1, group.ranks,
+          group.communicator);
     } else if (!group.collectives.empty()) {
-      add(row, "coalesced", -1, 0);  // what of it a kernel is, its name tells
+      add(row, "coalesced", -1, 0, 0);  // what of it a kernel is, its name tells
     }
     group = {};
   }
 
-  void add(const NsysRow& row, std::string_view collective, std::int64_t bytes,
-           std::int64_t ranks) {
+  void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
+           std::uint64_t communicator) {
     if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
@@ -253,7 +265,7 @@ class NcclReader {
       range.kind = HostRangeKind::collective_record;
       range.name = StringId::none();
       range.backend = StringId::none();
-      range.meta = builder_.add_meta(meta_of(collective, bytes, ranks));
+      range.meta = builder_.add_meta(meta_of(collective, bytes, ranks, communicator));
     }
     builder_.add_host_range(range);
   }
@@ -275,7 +287,8 @@ class NcclReader {
   }
 
   // `bytes`: of all ranks' shares together.
-  CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks) {
+  CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks,
+                         std::uint64_t communicator) {
     CollectiveMeta meta;
     meta.collective = builder_.intern(collective);
     meta.dtype = builder_.intern("Byte");
@@ -284,6 +297,8 @@ class NcclReader {
     meta.out_elements =
         collective == "reduce_scatter" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
     meta.group_size = ranks;
+    // All ranks call a communicator alike, which they do not of a group of the framework.
+    if (communicator != 0) meta.group_name = builder_.intern(hex_name(communicator));
     return meta;
   }
 

@@ -8,7 +8,8 @@
 // their names tell them apart: by name where the ranks use the same ones, else in the order of the
 // names, which is that of making. Where the members are not known, ranks are joined by name,
 // description and size, only where exactly as many ranks carry it as it has members, and no rank of
-// the job is missing: otherwise two groups that merely look alike would be one.
+// the job is missing: otherwise two groups that merely look alike would be one. A communicator's
+// identifier joins ranks without that.
 // When it is wrong: two groups of unknown members and one name, whose ranks recorded only half of
 // them each.
 #include "match/group_identity.h"
@@ -142,6 +143,13 @@ class Joiner {
     for (const Carrier& carrier : carriers) rows.insert(carrier.row);
     const auto count = static_cast<std::int64_t>(carriers.size());
     if (size > 0 && count == size && rows.size() == carriers.size() && all_here_) {
+      make_group(carriers);
+      return;
+    }
+    // NCCL's identifier of a communicator is the same on all ranks and on no other's: who carries
+    // it belongs to it, however many others may.
+    const bool identifier = identity(job_, carriers.front()).name.starts_with("0x");
+    if (identifier && size == 0 && rows.size() == carriers.size()) {
       make_group(carriers);
       return;
     }

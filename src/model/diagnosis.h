@@ -49,10 +49,11 @@ struct DifferingRank {
 
 struct DiagnosisFinding {
   DiagnosisKind kind = DiagnosisKind::timeout;
-  std::string group;                // "72 (EXPERT_MODEL_PARALLEL_GROUP)"; empty: not of one group
-  std::vector<int> group_ranks;     // its members, ascending; empty: unknown
-  std::optional<std::int64_t> seq;  // number of the operation in its group
-  std::string op;                   // op_name(); empty: not of one operation
+  std::string group;                        // "72", as processes name it; empty: not of one group
+  std::string group_description;            // "EXPERT_MODEL_PARALLEL_GROUP"; empty: none
+  std::vector<int> group_ranks;             // its members, ascending; empty: unknown
+  std::optional<std::int64_t> seq;          // number of the operation in its group
+  std::string op;                           // op_name(); empty: not of one operation
   std::vector<std::int64_t> missing_ranks;  // ascending, root causes only
   std::vector<DifferingRank> differing;     // the odd ones out only, by rank
   std::vector<std::int64_t> consequences;   // ranks that are held by it, directly or not

@@ -16,6 +16,7 @@
 #include "model/finding.h"
 #include "model/group_role.h"
 #include "model/interval_set.h"
+#include "model/joined.h"
 #include "model/ledger.h"
 #include "model/matching.h"
 #include "model/operation.h"
@@ -203,6 +204,7 @@ struct Job {
   CriticalPath path;
   Findings findings;
   std::vector<Trail> trails;  // of the rank that --explain names
+  Joined joined;
   std::vector<std::pair<std::string, Notes>>
       notes_of_pieces;  // of inputs that were put into others
   std::vector<std::pair<std::string, std::int64_t>> rank_of_path;  // of every input that was used

@@ -109,8 +109,12 @@ enum class Severity : std::uint8_t {
     "record with PyTorch 2.4 or newer for message sizes")                                          \
   X(whole_graphs, warning, "CUDA graphs were traced as a whole: their kernels are not known",      \
     "record with nsys profile --cuda-graph-trace=node")                                            \
-  X(sizes_not_exported, info, "communications without a size: the export holds no payloads",       \
-    "export again with nsys export --type=sqlite --include-blobs=true")                            \
+  X(sizes_not_exported, info,                                                                      \
+    "communications without a size: the export holds no payloads, or not those of making their "   \
+    "communicators, which tell how many ranks share",                                              \
+    "export again with nsys export --type=sqlite --include-blobs=true; start recording before "    \
+    "the "                                                                                         \
+    "first communication")                                                                         \
   X(damaged_table, error, "a table could not be read to its end; the rows before that were used",  \
     "export the report again")                                                                     \
   X(possible_communication, warning,                                                               \
@@ -144,6 +148,9 @@ enum class Severity : std::uint8_t {
     "nothing to do unless they name an error: read the most frequent ones")                        \
   X(cut_log_line, info, "log lines that stop in the middle of a value were left out",              \
     "give the log as it was written, not as a terminal or a web page shows it")                    \
+  X(not_joined, warning,                                                                           \
+    "what logs or dumps say could not be put on the operations of the timelines",                  \
+    "give logs and dumps of the same run as the timelines, of all ranks and whole")                \
   X(no_critical_path, info, "there is no critical path, and so no advice",                         \
     "the example says what is missing")
 

@@ -23,7 +23,7 @@ struct Table;
 // One value; `std::monostate` is "not known" (null, a dash). A nested table holds exactly one
 // Table.
 using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string,
-                          std::vector<std::int64_t>, std::vector<Table>>;
+                          std::vector<std::int64_t>, std::vector<std::string>, std::vector<Table>>;
 
 struct Column {
   std::string_view name;  // the JSON's name, with its unit ("busy_ns")

@@ -64,7 +64,8 @@ struct LogChannel {
   LogProcessId process;
   LogTransport transport = LogTransport::p2p;
   std::int64_t channel = -1;
-  std::int64_t from = -1;  // ranks in the communicator that is being set up
+  std::int64_t connection = -1;  // 0: collectives, 1: sends and receives; -1: not said
+  std::int64_t from = -1;        // ranks in the communicator that is being set up
   std::int64_t to = -1;
   bool sends = false;        // [send]
   bool receives = false;     // [receive]
@@ -121,9 +122,11 @@ struct LogTuning {
   LogProcessId process;
   Op op = Op::unknown;  // 2.20 to 2.22 do not say
   std::int64_t bytes = 0;
-  std::string algorithm;    // "RING"; upper case in all versions
-  std::string protocol;     // "LL", "LL128", "SIMPLE"
-  double microseconds = 0;  // modelled; 0: not said
+  std::string algorithm;       // "RING"; upper case in all versions
+  std::string protocol;        // "LL", "LL128", "SIMPLE"
+  double microseconds = 0;     // modelled; 0: not said
+  std::int64_t channels = -1;  // that it runs on; -1: not said
+  bool of_one_rank = false;    // `bytes` of gathered and scattered data: one rank's (since 2.24)
   std::int64_t line = 0;
 };
 

@@ -63,6 +63,7 @@ void write_finding(JsonOut& json, const DiagnosisFinding& finding) {
   json.key("kind");
   json.value(diagnosis_name(finding.kind));
   write_text_or_null(json, "group", finding.group);
+  write_text_or_null(json, "group_description", finding.group_description);
   json.key("group_ranks");
   json.compact_next();
   json.begin_array();

@@ -18,6 +18,11 @@ void write_cell(JsonOut& json, const Cell& cell) {
     json.begin_array();
     for (const std::int64_t value : *list) json.value(value);
     json.end_array();
+  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&cell)) {
+    json.compact_next();
+    json.begin_array();
+    for (const std::string& text : *texts) json.value(text);
+    json.end_array();
   } else if (const auto* nested = std::get_if<std::vector<Table>>(&cell)) {
     write_table(json, nested->front(), true);
   } else {

@@ -57,6 +57,11 @@ std::string cell_text(const Cell& cell, Unit unit, const Scale& scale) {
   if (const auto* text = std::get_if<std::string>(&cell)) return printable(*text);
   if (const auto* flag = std::get_if<bool>(&cell)) return *flag ? "yes" : "no";
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&cell)) return format_ranks(*list);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&cell)) {
+    std::string joined;
+    for (const std::string& text : *texts) joined += (joined.empty() ? "" : ", ") + printable(text);
+    return joined.empty() ? "-" : joined;
+  }
   if (const auto* number = std::get_if<double>(&cell)) {
     return unit == Unit::ratio ? fmt::format("{:.1f} %", *number * 100)
                                : fmt::format("{:.2f}", *number);

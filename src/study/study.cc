@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "base/perf.h"
 #include "ingest/load.h"
+#include "ingest/load_witness.h"
 #include "ingest/nccl_tests.h"
 #include "match/classify.h"
 #include "match/clocks.h"
@@ -21,6 +22,7 @@
 #include "match/dependencies.h"
 #include "match/exposure.h"
 #include "match/group_roles.h"
+#include "match/joined.h"
 #include "match/ledger.h"
 #include "match/merge.h"
 #include "match/own_time.h"
@@ -167,8 +169,9 @@ void prepare(RankTimeline& rank, const Settings& settings) {
 
 // One input and what became of it.
 struct ReadInput {
-  LoadedInput input;  // without its recording
-  RankTimeline rank;  // of a usable one
+  LoadedInput input;               // without its recording
+  RankTimeline rank;               // of a usable one
+  std::optional<Witness> witness;  // of what is no timeline, and tells of the same job
 };
 
 std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& settings) {
@@ -184,6 +187,39 @@ std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& 
   return inputs;
 }
 
+// Logs and dumps beside timelines. Alone they are no input of an analysis.
+void read_witnesses(std::vector<ReadInput>& inputs, const StudyOptions& options, unsigned threads) {
+  const bool timelines = std::any_of(inputs.begin(), inputs.end(),
+                                     [](const ReadInput& read) { return read.input.usable; });
+  if (!timelines || !options.input_format.empty()) return;
+  std::vector<FoundInput> found;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const LoadedInput& input = inputs[i].input;
+    // Standard input cannot be read a second time.
+    if (input.usable || input.expected || !input.format.empty() || input.path == "-") continue;
+    found.push_back({input.path, !input.skipped});
+    rows.push_back(i);
+  }
+  std::vector<LoadedWitness> loaded =
+      load_witnesses(found, {.input_format = {}, .jobs = threads, .progress = {}});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (loaded[i].usable) inputs[rows[i]].witness = std::move(loaded[i].witness);
+  }
+}
+
+InputReport report_witness(const Witness& witness) {
+  InputReport report{.path = witness.path,
+                     .format = std::string(witness.format),
+                     .rank = {},
+                     .bytes = {},
+                     .events = witness.records,
+                     .notes = witness.notes};
+  if (witness.rank >= 0) report.rank = witness.rank;
+  if (witness.stored_bytes >= 0) report.bytes = witness.stored_bytes;
+  return report;
+}
+
 Recording read_again(const std::string& path, const StudyOptions& options) {
   std::vector<LoadedInput> inputs =
       load({{path, true}}, {.input_format = options.input_format, .jobs = 1, .progress = {}});
@@ -193,9 +229,13 @@ Recording read_again(const std::string& path, const StudyOptions& options) {
 }
 
 // Names every input in the report; hands over the ranks of those that could be used.
-std::vector<RankTimeline> report_inputs(std::vector<ReadInput> inputs, Study& study) {
+std::vector<RankTimeline> report_inputs(std::vector<ReadInput>& inputs, Study& study) {
   std::vector<RankTimeline> ranks;
-  for (auto& [input, rank] : inputs) {
+  for (auto& [input, rank, witness] : inputs) {
+    if (witness) {
+      study.report.inputs.push_back(report_witness(*witness));
+      continue;
+    }
     if (input.skipped) {
       if (!input.expected) study.report.notes.add(Note::skipped_file, input.path);
       continue;
@@ -218,6 +258,23 @@ std::vector<RankTimeline> report_inputs(std::vector<ReadInput> inputs, Study& st
     study.report.inputs.push_back(std::move(report));
   }
   return ranks;
+}
+
+// What logs and dumps say of the operations, and why not where they do not.
+void join(std::vector<ReadInput>& inputs, Job& job) {
+  std::vector<Witness> witnesses;
+  for (ReadInput& read : inputs) {
+    if (read.witness) witnesses.push_back(std::move(*read.witness));
+  }
+  if (witnesses.empty()) return;
+  job.joined = join_witnesses(job, witnesses);
+  for (const JoinedInput& input : job.joined.inputs) {
+    if (!input.reason.empty()) job.notes.add(Note::not_joined, input.path + ": " + input.reason);
+  }
+  for (const JoinedRow& row : job.joined.rows) {
+    if (row.confidence == Confidence::undecidable)
+      job.notes.add(Note::not_joined, row.group + ": " + row.reason, row.count);
+  }
 }
 
 // What to say when nothing at all could be used.
@@ -455,7 +512,9 @@ Study run_study(const StudyOptions& options) {
       settings.windows.choice == WindowChoice::gpu && settings.windows.steps.empty();
 
   // Bytes to recordings to figures, every file by itself.
-  std::vector<RankTimeline> ranks = report_inputs(read_inputs(options, settings), study);
+  std::vector<ReadInput> inputs = read_inputs(options, settings);
+  read_witnesses(inputs, options, settings.threads);
+  std::vector<RankTimeline> ranks = report_inputs(inputs, study);
   if (ranks.empty()) throw nothing_usable(study, options);
 
   // Which is which rank, and which are pieces of one; from here on the set of ranks is fixed.
@@ -482,6 +541,7 @@ Study run_study(const StudyOptions& options) {
   measured(Stage::relate, [&] {
     relate_ranks(study.job, settings.threads);
     study.job.ledger = find_ledger(study.job, rates);
+    join(inputs, study.job);
   });
   if (options.follow_path)
     measured(Stage::path,

@@ -1,0 +1,46 @@
+// What witnesses of any kind wrote of a rank's calls in one group, in one form.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "match/comm_sequence.h"
+#include "match/witness_comms.h"
+#include "model/job.h"
+#include "model/witness.h"
+
+namespace commlens {
+
+// The calls of one rank in one group or communicator.
+struct CallSequence {
+  std::size_t witness = 0;           // row of the witnesses
+  std::uint64_t communicator = 0;    // commId; 0: not said
+  std::string name;                  // of the process group; empty: the witness knows communicators
+  std::vector<int> members;          // global ranks; empty: not known
+  std::int64_t size = -1;            // ranks; -1: not known
+  std::int64_t place = -1;           // of this rank among them; -1: not known
+  bool same_process = false;         // known by the process id, not by the rank alone
+  bool numbered = false;             // CommEvent::seq of the calls counts the group's operations
+  std::vector<CommEvent> calls;      // of collectives
+  std::vector<std::uint32_t> texts;  // by call: row of CallSequences::texts
+  std::vector<Ns> made;              // by call: since the epoch, 0: not known; empty: none is
+  const CommWitness* facts = nullptr;  // of logs
+};
+
+struct CallSequences {
+  // Kept because sequences point into them; by witness.
+  std::vector<std::map<LogProcessId, std::vector<CommWitness>>> comms;
+  std::vector<std::map<std::uint32_t, TunerChoices>> choices;
+  std::vector<std::vector<CallSequence>> of_rank;  // by row of Job::ranks
+  std::vector<std::string> texts;                  // what was called on the host
+  std::vector<std::string> refused;                // by witness: why nothing of it can be used
+};
+
+CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses);
+
+// Barriers are all-reduces to those who carry them out: comparable ones of both.
+CommEvent as_called(CommEvent event);
+
+}  // namespace commlens

@@ -1,0 +1,362 @@
+// Problem: a timeline knows which kernel ran when, a log which algorithm the tuner chose and which
+// way the data goes, a dump which line of the program called. Nothing but the order of calls, or a
+// number, says what of one is what of the other.
+//
+// Method: each rank's collectives of each group are laid beside the calls that a witness has of
+// that rank (sequence_choice). What a rank's choice contradicts in another's, or in another
+// group's, is taken back. Then equal operations of a group are one row: what all of them are told
+// by their calls and communicators, and how surely.
+#include "match/joined.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "match/call_sequences.h"
+#include "match/sequence_choice.h"
+
+namespace commlens {
+namespace {
+
+// More different values than this are counted, not listed.
+constexpr std::size_t kMostListed = 4;
+
+struct Place {
+  std::uint32_t device = 0;
+  std::uint32_t op = 0;
+};
+
+bool is_joinable(const CommOp& op) {
+  return op.peers == 0 && op.op != Op::send && op.op != Op::recv && op.op != Op::send_recv &&
+         op.op != Op::put_get && op.op != Op::copy;
+}
+
+// One rank's collectives of one group, and what was chosen for them.
+struct RankGroup {
+  std::size_t row = 0;
+  std::int32_t group = -1;
+  std::string label;
+  std::vector<Place> places;
+  std::map<std::string_view, SequenceChoice> choices;  // by the witnesses' format
+};
+
+// Several values as words.
+std::string listed(const std::set<std::string>& values) {
+  if (values.size() > kMostListed) return std::to_string(values.size()) + " different";
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
+// What is gathered for one row.
+struct Gathered {
+  std::int64_t count = 0;
+  std::int64_t witnessed = 0;
+  std::map<std::string, std::int64_t> kernels;
+  std::set<std::string> host_calls;
+  std::set<std::string> algorithms;
+  std::set<std::string> protocols;
+  std::set<std::int64_t> channels;
+  std::set<std::string> ways;
+  std::set<std::string> adapters;
+  std::set<std::string> formats;
+  std::set<std::string> reasons;
+  std::optional<JoinedBy> by;  // the weakest
+  std::optional<Confidence> confidence;
+  bool refused = false;
+};
+
+class Joining {
+ public:
+  Joining(const Job& job, const std::vector<Witness>& witnesses)
+      : job_(job), witnesses_(witnesses), calls_(collect_calls(job, witnesses)) {
+    find_first_ranks();
+  }
+
+  Joined run() {
+    for (std::size_t row = 0; row < job_.ranks.size(); ++row) add_rank(row);
+    for (RankGroup& part : parts_) choose(part);
+    refuse_shared();
+    refuse_contradicting();
+    for (const RankGroup& part : parts_) gather(part);
+    add_rest();
+    return finish();
+  }
+
+ private:
+  void add_rank(std::size_t row) {
+    const RankTimeline& rank = job_.ranks[row];
+    std::map<std::int32_t, std::vector<Place>> places;
+    for (std::uint32_t d = 0; d < rank.devices.size(); ++d) {
+      for (std::uint32_t i = 0; i < rank.devices[d].comm.size(); ++i) {
+        const CommOp& op = rank.devices[d].comm[i];
+        if (op.group >= 0 && is_joinable(op)) places[op.group].push_back({d, i});
+      }
+    }
+    for (auto& [group, own] : places) {
+      std::stable_sort(own.begin(), own.end(), [&rank](const Place& a, const Place& b) {
+        return op_at(rank, a).time.start < op_at(rank, b).time.start;
+      });
+      parts_.push_back({row,
+                        group,
+                        group_label(rank.groups[static_cast<std::size_t>(group)], rank.rank),
+                        std::move(own),
+                        {}});
+    }
+  }
+
+  static const CommOp& op_at(const RankTimeline& rank, const Place& place) {
+    return rank.devices[place.device].comm[place.op];
+  }
+
+  void choose(RankGroup& part) {
+    const RankTimeline& rank = job_.ranks[part.row];
+    std::map<std::string_view, std::vector<const CallSequence*>> candidates;
+    for (const CallSequence& sequence : calls_.of_rank[part.row])
+      candidates[witnesses_[sequence.witness].format].push_back(&sequence);
+    if (candidates.empty()) return;
+    std::vector<CommEvent> ops;
+    for (const Place& place : part.places) {
+      ops.push_back(as_called(reader_.event(part.row, place.device, place.op)));
+      ops.back().row = static_cast<std::uint32_t>(ops.size());
+    }
+    for (const auto& [format, sequences] : candidates) {
+      part.choices[format] =
+          choose_sequence(rank.groups[static_cast<std::size_t>(part.group)], rank.rank, ops,
+                          rank.recording.clock == ClockBase::epoch, sequences);
+    }
+  }
+
+  static void refuse(SequenceChoice& choice, std::string reason) {
+    choice.sequence = nullptr;
+    choice.order = {};
+    choice.confidence = Confidence::undecidable;
+    choice.reason = std::move(reason);
+  }
+
+  // Two groups of a rank cannot be one communicator; where an identifier or a name decided, it
+  // stays.
+  void refuse_shared() {
+    std::map<std::pair<std::size_t, const CallSequence*>, std::vector<SequenceChoice*>> takers;
+    for (RankGroup& part : parts_) {
+      for (auto& [format, choice] : part.choices) {
+        if (choice.sequence != nullptr) takers[{part.row, choice.sequence}].push_back(&choice);
+      }
+    }
+    for (auto& [taken, choices] : takers) {
+      if (choices.size() < 2) continue;
+      for (SequenceChoice* choice : choices) {
+        if (choice->by == JoinedBy::communicator || !taken.second->name.empty()) continue;
+        refuse(*choice, std::to_string(choices.size()) +
+                            " groups of the rank fit the same communicator equally well");
+      }
+    }
+  }
+
+  // The ranks of one group are in one communicator.
+  void refuse_contradicting() {
+    std::map<std::string, std::set<std::uint64_t>> ids;
+    for (const RankGroup& part : parts_) {
+      for (const auto& [format, choice] : part.choices) {
+        if (choice.sequence != nullptr && choice.sequence->communicator != 0)
+          ids[part.label].insert(choice.sequence->communicator);
+      }
+    }
+    for (RankGroup& part : parts_) {
+      if (ids[part.label].size() < 2) continue;
+      for (auto& [format, choice] : part.choices) {
+        if (choice.sequence != nullptr && choice.sequence->communicator != 0)
+          refuse(choice, "its ranks fit different communicators");
+      }
+    }
+  }
+
+  using Key = std::tuple<std::string, Op, std::int64_t>;  // -1: of unknown size
+
+  Gathered& row_of(const std::string& label, const CommOp& op) {
+    return rows_[{label, op.op, op.bytes.value_or(-1)}];
+  }
+
+  void count(const RankTimeline& rank, const CommOp& op, Gathered& row) const {
+    ++row.count;
+    const std::string_view name = rank.recording.strings.get(op.name);
+    ++row.kernels[std::string(name.substr(0, name.find('(')))];
+  }
+
+  static bool is_counted(const RankTimeline& rank, const Place& place) {
+    return rank.devices[place.device].exposures[place.op].starts_inside;
+  }
+
+  void gather(const RankGroup& part) {
+    const RankTimeline& rank = job_.ranks[part.row];
+    std::vector<char> witnessed(part.places.size(), 0);
+    for (std::size_t i = 0; i < part.places.size(); ++i) {
+      const CommOp& op = op_at(rank, part.places[i]);
+      if (!is_counted(rank, part.places[i])) continue;
+      Gathered& row = row_of(part.label, op);
+      count(rank, op, row);
+      for (const auto& [format, choice] : part.choices) {
+        if (choice.sequence == nullptr) {
+          row.refused = true;
+          row.reasons.insert(std::string(format) + ": " + choice.reason);
+          continue;
+        }
+        take_choice(choice, op, i, row);
+        if (choice.order.call_of[i] >= 0) witnessed[i] = 1;
+      }
+      row.witnessed += witnessed[i];
+    }
+    for (const auto& [format, choice] : part.choices) {
+      if (choice.sequence == nullptr) continue;
+      std::set<std::int32_t> joined(choice.order.call_of.begin(), choice.order.call_of.end());
+      joined.erase(-1);
+      joined_calls_[choice.sequence->witness] += static_cast<std::int64_t>(joined.size());
+    }
+  }
+
+  void take_choice(const SequenceChoice& choice, const CommOp& op, std::size_t i, Gathered& row) {
+    const CallSequence& sequence = *choice.sequence;
+    const std::int32_t call = choice.order.call_of[i];
+    if (call >= 0)
+      row.host_calls.insert(calls_.texts[sequence.texts[static_cast<std::size_t>(call)]]);
+    // What has no call there is only known to be in that communicator.
+    if (call < 0 && sequence.facts == nullptr) return;
+    row.formats.insert(std::string(witnesses_[sequence.witness].format));
+    row.by = row.by ? std::max(*row.by, choice.by) : choice.by;
+    row.confidence =
+        row.confidence ? std::max(*row.confidence, choice.confidence) : choice.confidence;
+    if (sequence.facts != nullptr) take_comm(sequence, op, row);
+  }
+
+  void take_comm(const CallSequence& sequence, const CommOp& op, Gathered& row) {
+    const CommWitness& comm = *sequence.facts;
+    row.ways.insert(comm.ways.begin(), comm.ways.end());
+    row.adapters.insert(comm.adapters.begin(), comm.adapters.end());
+    const TunerChoices* choices = choices_of(sequence);
+    if (choices == nullptr || !op.bytes) return;
+    const auto found = choices->find({op.op, *op.bytes});
+    if (found == choices->end()) return;
+    for (const TunerChoice& choice : found->second) {
+      if (!choice.algorithm.empty()) row.algorithms.insert(choice.algorithm);
+      if (!choice.protocol.empty()) row.protocols.insert(choice.protocol);
+      row.channels.insert(choice.channels);
+    }
+  }
+
+  // What the communicator's first rank wrote of the tuner, in whichever file that stands.
+  const TunerChoices* choices_of(const CallSequence& sequence) const {
+    const std::size_t own = sequence.witness;
+    const auto here = calls_.choices[own].find(sequence.facts->row);
+    if (here != calls_.choices[own].end()) return &here->second;
+    if (sequence.communicator == 0) return nullptr;
+    const auto known = first_ranks_.find(sequence.communicator);
+    return known == first_ranks_.end() ? nullptr : known->second;
+  }
+
+  // Communications that no witness can tell: of no group, or no collectives.
+  void add_rest() {
+    for (const RankTimeline& rank : job_.ranks) {
+      for (const DeviceTimeline& device : rank.devices) {
+        for (std::size_t i = 0; i < device.comm.size(); ++i) {
+          const CommOp& op = device.comm[i];
+          if (!device.exposures[i].starts_inside || (op.group >= 0 && is_joinable(op))) continue;
+          const std::string label =
+              op.group < 0
+                  ? std::string()
+                  : group_label(rank.groups[static_cast<std::size_t>(op.group)], rank.rank);
+          Gathered& row = row_of(label, op);
+          count(rank, op, row);
+          row.reasons.insert(op.group < 0 ? "the timeline does not name its group"
+                                          : "sends and receives are not joined");
+        }
+      }
+    }
+  }
+
+  Joined finish() {
+    Joined joined;
+    joined.asked = true;
+    for (auto& [key, row] : rows_) joined.rows.push_back(finished(key, row));
+    for (const JoinedRow& row : joined.rows) {
+      joined.operations += row.count;
+      joined.without_witness += row.count - row.witnessed;
+    }
+    for (std::size_t w = 0; w < witnesses_.size(); ++w) add_input(w, joined);
+    return joined;
+  }
+
+  static JoinedRow finished(const Key& key, Gathered& row) {
+    JoinedRow out;
+    out.group = std::get<0>(key);
+    out.op = std::get<1>(key);
+    if (std::get<2>(key) >= 0) out.bytes = std::get<2>(key);
+    out.count = row.count;
+    out.witnessed = row.witnessed;
+    const auto kernel =
+        std::max_element(row.kernels.begin(), row.kernels.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (kernel != row.kernels.end()) out.kernel = kernel->first;
+    row.host_calls.erase("");
+    out.host_call = listed(row.host_calls);
+    out.algorithm = listed(row.algorithms);
+    out.protocol = listed(row.protocols);
+    if (row.channels.size() == 1 && *row.channels.begin() > 0) out.channels = *row.channels.begin();
+    out.transport = listed(row.ways);
+    out.nic = listed(row.adapters);
+    out.witnesses.assign(row.formats.begin(), row.formats.end());
+    out.by = row.by;
+    out.confidence = row.confidence;
+    if (!out.confidence && row.refused) out.confidence = Confidence::undecidable;
+    std::string reason;
+    for (const std::string& one : row.reasons) reason += (reason.empty() ? "" : "; ") + one;
+    out.reason = std::move(reason);
+    return out;
+  }
+
+  void add_input(std::size_t w, Joined& joined) {
+    JoinedInput input{.path = witnesses_[w].path,
+                      .format = std::string(witnesses_[w].format),
+                      .calls = 0,
+                      .joined = joined_calls_[w],
+                      .reason = calls_.refused[w]};
+    for (const auto& [process, comms] : calls_.comms[w]) {
+      for (const CommWitness& comm : comms)
+        input.calls += static_cast<std::int64_t>(comm.calls.size());
+    }
+    if (witnesses_[w].log == nullptr) {
+      input.calls = std::count_if(witnesses_[w].calls.begin(), witnesses_[w].calls.end(),
+                                  [](const WitnessCall& call) { return !call.p2p; });
+    }
+    joined.calls += input.calls;
+    joined.calls_without_operation += input.calls - input.joined;
+    joined.inputs.push_back(std::move(input));
+  }
+
+  // Where each communicator's choices of the tuner stand.
+  void find_first_ranks() {
+    for (std::size_t w = 0; w < witnesses_.size(); ++w) {
+      for (const auto& [row, choices] : calls_.choices[w]) {
+        const std::uint64_t id = witnesses_[w].log->comms[row].id;
+        if (id != 0) first_ranks_.emplace(id, &choices);
+      }
+    }
+  }
+
+  const Job& job_;
+  const std::vector<Witness>& witnesses_;
+  CallSequences calls_;
+  EventReader reader_{job_};
+  std::map<std::uint64_t, const TunerChoices*> first_ranks_;  // by commId
+  std::vector<RankGroup> parts_;
+  std::map<Key, Gathered> rows_;
+  std::map<std::size_t, std::int64_t> joined_calls_;  // by witness
+};
+
+}  // namespace
+
+Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses) {
+  return Joining(job, witnesses).run();
+}
+
+}  // namespace commlens

@@ -1,0 +1,14 @@
+// Puts what logs and dumps of a job say on the operations of its timelines.
+#pragma once
+
+#include <vector>
+
+#include "model/job.h"
+#include "model/witness.h"
+
+namespace commlens {
+
+// `witnesses`: those that are no timelines.
+Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses);
+
+}  // namespace commlens

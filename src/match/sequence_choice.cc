@@ -1,0 +1,266 @@
+// Problem: a rank's log has a communicator for each of its groups, and names none of them. Data
+// parallel groups of one job have equal sizes and often equal calls.
+//
+// Method: the first of these that decides.
+//   the identifier     of the communicator, where the timeline has it too
+//   the name           of the process group, where both have it
+//   size, place        of the rank among the members: what has others is another group's
+//   numbers            both count the group's operations, and equal numbers are equal operations
+//   order              most of the operations are among the calls, in their order
+// Where two communicators are left that fit about as well, nothing is chosen: a wrong one would say
+// another way of the data with the same confidence.
+#include "match/sequence_choice.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "match/sequence_match.h"
+
+namespace commlens {
+namespace {
+
+// A call is made before its operation runs, and rarely longer than this before.
+constexpr Ns kMostBefore = 3'600'000'000'000;
+constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
+// What nothing else explains: so many of the operations have a call.
+constexpr std::size_t kNeededOfThree = 2;
+// A communicator with this part of the best one's pairs fits about as well.
+constexpr std::size_t kRivalOfFour = 3;
+
+struct Fit {
+  const CallSequence* sequence = nullptr;
+  CallOrder order;
+};
+
+std::uint64_t communicator_of(const GroupIdentity& group) {
+  std::uint64_t id = 0;
+  const std::string& name = group.name;
+  if (!name.starts_with("0x")) return 0;
+  const auto read = std::from_chars(name.data() + 2, name.data() + name.size(), id, 16);
+  return read.ptr == name.data() + name.size() ? id : 0;
+}
+
+// Whether size, place, members and name leave it possible.
+bool can_be(const GroupIdentity& group, std::int64_t rank, const CallSequence& sequence) {
+  if (!sequence.name.empty() && sequence.name != group.name) return false;
+  if (group.size > 0 && sequence.size > 0 && group.size != sequence.size) return false;
+  if (group.ranks.empty()) return true;
+  if (!sequence.members.empty() && sequence.members != group.ranks) return false;
+  const auto place = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
+  return sequence.place < 0 || sequence.place == place - group.ranks.begin();
+}
+
+// Equal numbers are equal operations, as matching of ranks asks for it. Positions stand for times,
+// which a call does not have.
+std::optional<CallOrder> by_numbers(const std::vector<CommEvent>& ops,
+                                    const CallSequence& sequence) {
+  std::vector<Member> sides(2);
+  sides[0].events = ops;
+  sides[1].events = sequence.calls;
+  for (Member& side : sides) {
+    for (CommEvent& event : side.events) event.end = event.seq * 1'000'000;
+  }
+  if (!sequence.numbered) return std::nullopt;
+  const std::optional<Slots> slots = place_by_sequence(sides);
+  if (!slots) return std::nullopt;
+  std::vector<std::int32_t> call_of_slot(slots->slots.size(), -1);
+  for (std::size_t c = 0; c < sequence.calls.size(); ++c) {
+    if (slots->of[1][c] != kNoSlot)
+      call_of_slot[static_cast<std::size_t>(slots->of[1][c])] = static_cast<std::int32_t>(c);
+  }
+  CallOrder order{.call_of = std::vector<std::int32_t>(ops.size(), -1), .paired = 0};
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::int32_t slot = slots->of[0][i];
+    const std::int32_t call = slot == kNoSlot ? -1 : call_of_slot[static_cast<std::size_t>(slot)];
+    if (call < 0 || !fits(ops[i], sequence.calls[static_cast<std::size_t>(call)])) continue;
+    order.call_of[i] = call;
+    ++order.paired;
+  }
+  return order;
+}
+
+// Whether most of what is paired was made at the time of the timeline. A job that is run again has
+// the same groups, numbers and operations.
+bool at_this_time(const std::vector<CommEvent>& ops, const Fit& fit) {
+  if (fit.sequence->made.empty()) return true;
+  std::size_t known = 0;
+  std::size_t near = 0;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (fit.order.call_of[i] < 0) continue;
+    const Ns made = fit.sequence->made[static_cast<std::size_t>(fit.order.call_of[i])];
+    if (made <= 0) continue;
+    ++known;
+    near += ops[i].start > made - kMostBehind && ops[i].start - kMostBefore < made ? 1 : 0;
+  }
+  return 2 * near >= known;
+}
+
+class Chooser {
+ public:
+  // `clock_known`: times of `ops` are since the epoch.
+  Chooser(const GroupIdentity& group, const std::vector<CommEvent>& ops, bool clock_known)
+      : group_(group), ops_(ops), clock_known_(clock_known) {}
+
+  SequenceChoice by_identifier(std::uint64_t id,
+                               const std::vector<const CallSequence*>& candidates) const {
+    for (const CallSequence* candidate : candidates) {
+      if (candidate->communicator != id) continue;
+      SequenceChoice choice = taken(candidate, lay_beside(ops_, candidate->calls));
+      choice.by = JoinedBy::communicator;
+      choice.confidence = Confidence::certain;
+      return choice;
+    }
+    return refused("no communicator has its identifier " + group_.name);
+  }
+
+  SequenceChoice run(const std::vector<const CallSequence*>& candidates) const {
+    const bool calls = std::any_of(candidates.begin(), candidates.end(),
+                                   [](const auto* sequence) { return !sequence->calls.empty(); });
+    if (!calls) return by_members(candidates);
+    if (auto choice = by_number(candidates)) return std::move(*choice);
+    // Who names the group numbers its operations as the timeline does: where no number is in both,
+    // they are of different times.
+    const bool numbered =
+        std::any_of(ops_.begin(), ops_.end(), [](const CommEvent& op) { return op.seq >= 0; });
+    if (numbered && !candidates.front()->name.empty())
+      return refused("no number of its operations is in both, with the same operation");
+    return by_order(candidates);
+  }
+
+  static SequenceChoice refused(std::string reason) {
+    SequenceChoice choice;
+    choice.reason = std::move(reason);
+    return choice;
+  }
+
+ private:
+  SequenceChoice taken(const CallSequence* sequence, CallOrder order) const {
+    SequenceChoice choice;
+    choice.sequence = sequence;
+    choice.order = std::move(order);
+    return choice;
+  }
+
+  SequenceChoice by_members(const std::vector<const CallSequence*>& candidates) const {
+    if (candidates.size() > 1)
+      return refused(std::to_string(candidates.size()) +
+                     " communicators have as many ranks, and no calls are recorded that would tell "
+                     "them apart (NCCL_DEBUG_SUBSYS=COLL)");
+    SequenceChoice choice = taken(candidates.front(), {});
+    choice.order.call_of.assign(ops_.size(), -1);
+    choice.by = JoinedBy::members;
+    choice.confidence = Confidence::likely;
+    return choice;
+  }
+
+  std::optional<SequenceChoice> by_number(
+      const std::vector<const CallSequence*>& candidates) const {
+    std::vector<Fit> fits_found;
+    for (const CallSequence* candidate : candidates) {
+      auto order = by_numbers(ops_, *candidate);
+      if (!order || order->paired == 0) continue;
+      if (candidate->name.empty() && !enough(order->paired)) continue;
+      fits_found.push_back({candidate, std::move(*order)});
+      if (clock_known_ && !at_this_time(ops_, fits_found.back()))
+        return refused(
+            "its numbers are there, but were given at another time: it is of another run");
+    }
+    if (fits_found.empty()) return std::nullopt;
+    SequenceChoice choice = best_of(std::move(fits_found));
+    if (choice.sequence == nullptr) return choice;
+    choice.by = JoinedBy::sequence;
+    choice.confidence = choice.sequence->same_process ? Confidence::certain : Confidence::likely;
+    return choice;
+  }
+
+  SequenceChoice by_order(const std::vector<const CallSequence*>& candidates) const {
+    std::vector<Fit> fits_found;
+    for (const CallSequence* candidate : candidates) {
+      CallOrder order = lay_beside(ops_, candidate->calls);
+      if (enough(order.paired)) fits_found.push_back({candidate, std::move(order)});
+    }
+    if (fits_found.empty())
+      return refused("its operations are not among the calls of any communicator of its size");
+    SequenceChoice choice = best_of(std::move(fits_found));
+    if (choice.sequence == nullptr) return choice;
+    choice.by = JoinedBy::order;
+    choice.confidence = Confidence::likely;
+    return choice;
+  }
+
+  bool enough(std::size_t paired) const {
+    return paired > 0 && 3 * paired >= kNeededOfThree * ops_.size();
+  }
+
+  SequenceChoice best_of(std::vector<Fit> found) const {
+    const auto best = std::max_element(found.begin(), found.end(), [](const Fit& a, const Fit& b) {
+      return a.order.paired < b.order.paired;
+    });
+    const auto rivals = std::count_if(found.begin(), found.end(), [&best](const Fit& fit) {
+      return 4 * fit.order.paired >= kRivalOfFour * best->order.paired;
+    });
+    if (rivals > 1)
+      return refused(std::to_string(rivals) +
+                     " communicators have its size and fit its operations equally well");
+    return taken(best->sequence, std::move(best->order));
+  }
+
+  const GroupIdentity& group_;
+  const std::vector<CommEvent>& ops_;
+  bool clock_known_;
+};
+
+bool has_call_of(Op op, const std::vector<const CallSequence*>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [op](const CallSequence* sequence) {
+    return std::any_of(sequence->calls.begin(), sequence->calls.end(),
+                       [op](const CommEvent& call) { return call.op == op; });
+  });
+}
+
+// Without operations that libraries make of sends and receives, where the witness has none of them.
+std::vector<CommEvent> comparable(const std::vector<CommEvent>& ops,
+                                  const std::vector<const CallSequence*>& candidates) {
+  std::vector<CommEvent> kept = ops;
+  for (const Op op : {Op::all_to_all, Op::gather, Op::scatter}) {
+    if (has_call_of(op, candidates)) continue;
+    std::erase_if(kept, [op](const CommEvent& event) { return event.op == op; });
+  }
+  return kept;
+}
+
+}  // namespace
+
+SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
+                               const std::vector<CommEvent>& ops, bool clock_known,
+                               const std::vector<const CallSequence*>& candidates) {
+  std::vector<const CallSequence*> possible;
+  for (const CallSequence* candidate : candidates) {
+    if (can_be(group, rank, *candidate)) possible.push_back(candidate);
+  }
+  const std::uint64_t id = communicator_of(group);
+  const bool by_id = id != 0 && std::any_of(candidates.begin(), candidates.end(),
+                                            [](const auto* c) { return c->communicator != 0; });
+  const std::vector<CommEvent> compared = comparable(ops, by_id ? candidates : possible);
+  SequenceChoice choice;
+  if (by_id) {
+    choice = Chooser(group, compared, clock_known).by_identifier(id, candidates);
+  } else if (possible.empty()) {
+    return Chooser::refused("no communicator or group there has its size and members");
+  } else if (compared.empty()) {
+    return Chooser::refused("it holds nothing but exchanges, which are made of sends and receives");
+  } else {
+    choice = Chooser(group, compared, clock_known).run(possible);
+  }
+  if (choice.sequence == nullptr || compared.size() == ops.size()) return choice;
+  // Back to all operations: those that were left out have no call.
+  std::vector<std::int32_t> call_of(ops.size(), -1);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < ops.size() && next < compared.size(); ++i) {
+    if (compared[next].row == ops[i].row) call_of[i] = choice.order.call_of[next++];
+  }
+  choice.order.call_of = std::move(call_of);
+  return choice;
+}
+
+}  // namespace commlens

@@ -1,0 +1,29 @@
+// Which of the call sequences of a rank is that of one of its groups.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "match/call_order.h"
+#include "match/call_sequences.h"
+#include "model/job.h"
+#include "model/joined.h"
+
+namespace commlens {
+
+struct SequenceChoice {
+  const CallSequence* sequence = nullptr;  // null: none, and `reason` says why
+  CallOrder order;                         // by operation
+  JoinedBy by = JoinedBy::order;
+  Confidence confidence = Confidence::undecidable;
+  std::string reason;
+};
+
+// `ops`: the rank's collectives of that group, in order. `candidates`: of one kind of witness, none
+// empty. `rank`: global.
+SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
+                               const std::vector<CommEvent>& ops, bool clock_known,
+                               const std::vector<const CallSequence*>& candidates);
+
+}  // namespace commlens

@@ -1,0 +1,89 @@
+// Problem: a log of another run of the same job looks alike in every line. What differs is the
+// process: its id and host stand before each of its lines, and in the timeline.
+//
+// Method: the process with the timeline's id on the timeline's host. Containers count from 1, so
+// that several hosts have a process of one id; then the rank in the communicator of all ranks
+// tells. Where that communicator says another rank, it is another process. Where either side has no
+// ids, the rank alone counts, if exactly one process has it.
+#include "match/witness_processes.h"
+
+#include <algorithm>
+#include <set>
+
+namespace commlens {
+namespace {
+
+std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+// The job's rank of a process, by the communicator of all ranks; nothing where none says it, or
+// several say different ones (several GPUs).
+std::optional<std::int64_t> rank_in_job(const LogFacts& log, LogProcessId process,
+                                        std::int64_t world) {
+  std::set<std::int64_t> ranks;
+  for (const LogComm& comm : log.comms) {
+    if (comm.process == process && comm.rank >= 0 && comm.nranks == world && world > 0)
+      ranks.insert(comm.rank);
+  }
+  if (ranks.size() != 1) return std::nullopt;
+  return *ranks.begin();
+}
+
+std::int64_t size_of_job(const Job& job, const LogFacts& log) {
+  if (job.world_size > 0) return job.world_size;
+  std::int64_t largest = 0;
+  for (const LogComm& comm : log.comms) largest = std::max(largest, comm.nranks);
+  return largest;
+}
+
+class ProcessFinder {
+ public:
+  ProcessFinder(const Job& job, const LogFacts& log) : log_(log) {
+    const std::int64_t world = size_of_job(job, log);
+    for (std::size_t i = 0; i < log.processes.size(); ++i) {
+      ranks_.push_back(rank_in_job(log, LogProcessId::from(i), world));
+      any_id_ = any_id_ || log.processes[i].pid >= 0;
+    }
+  }
+
+  ProcessOfRank find(const RankTimeline& rank) const {
+    const bool ids = any_id_ && rank.recording.process >= 0;
+    std::vector<LogProcessId> found;
+    for (std::size_t i = 0; i < log_.processes.size(); ++i) {
+      const bool same = ids ? same_process(rank, i) : has_rank(rank, i);
+      if (same && !(ranks_[i] && *ranks_[i] != rank.rank)) found.push_back(LogProcessId::from(i));
+    }
+    const std::string who = "rank " + std::to_string(rank.rank) +
+                            (ids ? " (pid " + std::to_string(rank.recording.process) + ")" : "");
+    if (found.size() == 1) return {found.front(), ids, {}};
+    if (found.empty()) return {{}, false, "none of its processes is that of " + who};
+    return {{}, false, "several of its processes can be that of " + who};
+  }
+
+ private:
+  bool same_process(const RankTimeline& rank, std::size_t i) const {
+    const LogProcess& process = log_.processes[i];
+    const bool one_host = rank.host.empty() || process.host.empty() ||
+                          short_name(rank.host) == short_name(process.host);
+    return process.pid == rank.recording.process && one_host;
+  }
+  bool has_rank(const RankTimeline& rank, std::size_t i) const {
+    const LogProcess& process = log_.processes[i];
+    if (ranks_[i]) return *ranks_[i] == rank.rank;
+    return log_.hints_are_ranks && !process.hint_varies && process.hint == rank.rank;
+  }
+
+  const LogFacts& log_;
+  std::vector<std::optional<std::int64_t>> ranks_;  // by process
+  bool any_id_ = false;
+};
+
+}  // namespace
+
+std::vector<ProcessOfRank> find_processes(const Job& job, const Witness& log) {
+  const ProcessFinder finder(job, *log.log);
+  std::vector<ProcessOfRank> processes;
+  for (const RankTimeline& rank : job.ranks) processes.push_back(finder.find(rank));
+  return processes;
+}
+
+}  // namespace commlens

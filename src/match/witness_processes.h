@@ -1,0 +1,23 @@
+// Which process of a log wrote the timeline of which rank.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job.h"
+#include "model/witness.h"
+#include "model/witness_log.h"
+
+namespace commlens {
+
+struct ProcessOfRank {
+  std::optional<LogProcessId> process;
+  bool by_id = false;  // the timeline names the same process id; else by the rank alone
+  std::string reason;  // why there is none
+};
+
+// By row of Job::ranks. `log` has LogFacts.
+std::vector<ProcessOfRank> find_processes(const Job& job, const Witness& log);
+
+}  // namespace commlens

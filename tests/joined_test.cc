@@ -1,0 +1,303 @@
+// Logs and dumps beside timelines: jobs, log text and answers are written by hand.
+#include "match/joined.h"
+
+#include <gtest/gtest.h>
+
+#include "log_job.h"
+#include "made_job.h"
+#include "match/call_order.h"
+
+namespace commlens {
+namespace {
+
+using made::Comm;
+
+constexpr Ns kNow = 1'700'000'000'000'000'000;
+
+// A line of the process with this id on host node-a.
+std::string line(int pid, const std::string& message) {
+  return "node-a:" + std::to_string(pid) + ":" + std::to_string(pid) + " [0] NCCL INFO " + message +
+         "\n";
+}
+
+// Initialisation of a communicator of two ranks, with what stands between its lines.
+std::string init(int pid, const std::string& comm, int rank, const std::string& id,
+                 const std::string& inside = "") {
+  const std::string text = "ncclCommInitRank comm " + comm + " rank " + std::to_string(rank) +
+                           " nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId " + id + " - Init ";
+  return line(pid, text + "START") + inside + line(pid, text + "COMPLETE");
+}
+
+// One call of 4-byte elements.
+std::string call(int pid, const std::string& comm, const std::string& op, int count) {
+  return line(pid, op + ": opCount 0 sendbuff 0x7f0 recvbuff 0x7f1 count " + std::to_string(count) +
+                       " datatype 7 op 0 root 0 comm " + comm + " [nranks=2] stream 0x55");
+}
+
+std::string tuned(int pid, const std::string& op, int bytes, const std::string& choice) {
+  return line(pid, op + ": " + std::to_string(bytes) + " Bytes -> " + choice);
+}
+
+GroupIdentity pair_of(const std::string& name, const std::string& description) {
+  return {.name = name, .description = description, .size = 2, .ranks = {0, 1}};
+}
+
+// Operations one after the other: of a letter's kind, "A" an all-reduce of 1024 bytes, "B" one of
+// 4096, "G" an all-gather of 2048 in all.
+std::vector<Comm> operations(const std::string& letters, std::int32_t group = 0,
+                             bool numbered = false) {
+  std::vector<Comm> comm;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const Ns start = kNow + static_cast<Ns>(i) * 1'000'000 + group * 1'000;
+    Comm one{.start = start, .end = start + 100'000, .group = group};
+    if (numbered) one.seq = static_cast<std::int64_t>(i) + 1;
+    if (letters[i] == 'B') one.bytes = 4096;
+    if (letters[i] == 'G') {
+      one.op = Op::all_gather;
+      one.bytes = 2048;
+    }
+    comm.push_back(one);
+  }
+  return comm;
+}
+
+std::string calls(int pid, const std::string& comm, const std::string& letters) {
+  std::string text;
+  for (const char letter : letters) {
+    if (letter == 'A') text += call(pid, comm, "AllReduce", 256);
+    if (letter == 'B') text += call(pid, comm, "AllReduce", 1024);
+    if (letter == 'G') text += call(pid, comm, "AllGather", 256);
+  }
+  return text;
+}
+
+// Rank 0 of two, process 100 on node-a.
+Job rank_zero(std::vector<GroupIdentity> groups, std::vector<Comm> comm) {
+  Job job =
+      made::job({{.rank = 0, .host = "node-a", .groups = std::move(groups), .comm = comm}}, 2);
+  for (RankTimeline& rank : job.ranks) {
+    rank.recording.process = 100;
+    rank.devices[0].exposures.assign(rank.devices[0].comm.size(), Exposure{.starts_inside = true});
+    for (CommOp& op : rank.devices[0].comm)
+      op.name = rank.recording.strings.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)");
+  }
+  return job;
+}
+
+Joined join(const Job& job, const std::string& log) {
+  std::vector<Witness> witnesses;
+  witnesses.push_back(read_log_text(log));
+  return join_witnesses(job, witnesses);
+}
+
+// "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 4 P2P/CUMEM - order likely", one a line.
+std::string words(const Joined& joined) {
+  const auto or_dash = [](const std::string& text) { return text.empty() ? "-" : text; };
+  std::string text;
+  for (const JoinedRow& row : joined.rows) {
+    text += std::string(op_name(row.op)) + " " + std::to_string(row.bytes.value_or(-1)) + " " +
+            row.group + " " + std::to_string(row.witnessed) + "/" + std::to_string(row.count) +
+            " " + or_dash(row.host_call) + " " + or_dash(row.algorithm) + " " +
+            or_dash(row.protocol) + " " + (row.channels ? std::to_string(*row.channels) : "-") +
+            " " + or_dash(row.transport) + " " + or_dash(row.nic) + " " +
+            (row.by ? std::string(joined_by_name(*row.by)) : "-") + " " +
+            (row.confidence ? std::string(confidence_name(*row.confidence)) : "-") + "\n";
+  }
+  return text;
+}
+
+TEST(CallOrder, LostLinesAndOperationsLeaveGaps) {
+  const auto events = [](const std::string& letters) {
+    std::vector<CommEvent> made;
+    for (const char letter : letters) {
+      made.push_back({});
+      made.back().op = Op::all_reduce;
+      made.back().bytes = letter;
+    }
+    return made;
+  };
+  const auto rows = [&](const std::string& ops, const std::string& called) {
+    return lay_beside(events(ops), events(called)).call_of;
+  };
+  // The recording begins in the middle of what was called.
+  EXPECT_EQ(rows("BBC", "ABBCABBC"), (std::vector<std::int32_t>{1, 2, 3}));
+  // The call of D is lost; what follows is not shifted.
+  EXPECT_EQ(rows("ABCDEFGH", "ABCEFGH"), (std::vector<std::int32_t>{0, 1, 2, -1, 3, 4, 5, 6}));
+  // The operation D was not recorded.
+  EXPECT_EQ(rows("ABCEFGH", "ABCDEFGH"), (std::vector<std::int32_t>{0, 1, 2, 4, 5, 6, 7}));
+  // The first calls are lost: found from behind.
+  EXPECT_EQ(rows("ABCDEFGH", "DEFGH"), (std::vector<std::int32_t>{-1, -1, -1, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(lay_beside(events("AAAA"), events("BBBBBBBB")).paired, 0U);
+  EXPECT_EQ(lay_beside({}, events("AB")).paired, 0U);
+}
+
+TEST(Joined, OperationsAreToldByTheLogOfTheirProcess) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AAGA"));
+  const std::string log =
+      line(100, "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>") +
+      init(100, "0x10", 0, "0xabc",
+           line(100, "Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/1/GDRDMA") +
+               line(100, "Channel 00/0 : 1[1] -> 0[0] [receive] via NET/IB/1/GDRDMA")) +
+      call(100, "0x10", "AllReduce", 256) +
+      tuned(100, "AllReduce", 1024, "Algo RING proto LL channel{Lo..Hi}={0..3}") +
+      call(100, "0x10", "AllReduce", 256) + call(100, "0x10", "AllGather", 256) +
+      tuned(100, "AllGather", 1024, "Algo TREE proto SIMPLE channel{Lo..Hi}={0..0}") +
+      call(100, "0x10", "AllReduce", 256) + call(100, "0x10", "AllReduce", 256);
+  const Joined joined = join(job, log);
+  // An all-gather of 256 floats a rank is 2048 bytes in all; the tuner's line counts one rank's.
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 4 NET/IB/GDRDMA mlx5_1:1/RoCE order "
+            "likely\n"
+            "all_gather 2048 dp[0,1] 1/1 ncclAllGather TREE SIMPLE 1 NET/IB/GDRDMA mlx5_1:1/RoCE "
+            "order likely\n");
+  EXPECT_EQ(joined.rows[0].kernel, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  EXPECT_EQ(joined.operations, 4);
+  EXPECT_EQ(joined.without_witness, 0);
+  EXPECT_EQ(joined.calls, 5);
+  EXPECT_EQ(joined.calls_without_operation, 1);
+}
+
+TEST(Joined, NumbersOfBothSidesDecide) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("ABABABAB", 0, true));
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABABABABAB");
+  EXPECT_EQ(words(join(job, log)),
+            "all_reduce 1024 dp[0,1] 4/4 ncclAllReduce - - - - - sequence certain\n"
+            "all_reduce 4096 dp[0,1] 4/4 ncclAllReduce - - - - - sequence certain\n");
+}
+
+TEST(Joined, TwoGroupsAlikeAreRefused) {
+  std::vector<Comm> comm = operations("AAAA", 0);
+  for (const Comm& one : operations("AAAA", 1)) comm.push_back(one);
+  const Job job = rank_zero({pair_of("1", "dp"), pair_of("2", "ep")}, comm);
+  const std::string both = init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                           calls(100, "0x10", "AAAA") + calls(100, "0x20", "AAAA");
+  const Joined joined = join(job, both);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 0/4 - - - - - - - undecidable\n"
+            "all_reduce 1024 ep[0,1] 0/4 - - - - - - - undecidable\n");
+  EXPECT_EQ(joined.rows[0].reason,
+            "nccl_log: 2 communicators have its size and fit its operations equally well");
+  EXPECT_EQ(joined.calls_without_operation, 8);
+  // One communicator's lines alone: either group could be it.
+  const Joined half = join(job, init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "AAAA"));
+  EXPECT_EQ(half.rows[0].confidence, Confidence::undecidable);
+  EXPECT_EQ(half.rows[0].reason,
+            "nccl_log: 2 groups of the rank fit the same communicator equally well");
+}
+
+TEST(Joined, TheCommunicatorsIdentifierTellsGroupsAlikeApart) {
+  std::vector<Comm> comm = operations("AAAA", 0);
+  for (const Comm& one : operations("AAAA", 1)) comm.push_back(one);
+  GroupIdentity first = pair_of("0xabc", "");
+  GroupIdentity second = pair_of("0xdef", "");
+  const Job job = rank_zero({first, second}, comm);
+  const std::string log =
+      init(100, "0x10", 0, "0xabc", line(100, "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read")) +
+      init(100, "0x20", 0, "0xdef", line(100, "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct")) +
+      calls(100, "0x10", "AAAA") + tuned(100, "AllReduce", 1024, "Algo RING proto LL") +
+      calls(100, "0x20", "AAAA") + tuned(100, "AllReduce", 1024, "Algo NVLS proto SIMPLE");
+  EXPECT_EQ(words(join(job, log)),
+            "all_reduce 1024 group 0xabc[0,1] 4/4 ncclAllReduce RING LL - P2P/CUMEM - communicator "
+            "certain\n"
+            "all_reduce 1024 group 0xdef[0,1] 4/4 ncclAllReduce NVLS SIMPLE - SHM - communicator "
+            "certain\n");
+}
+
+TEST(Joined, LostCallLinesLeaveTheirOperationsWithoutWitness) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("ABGAABGB"));
+  // The line of the third A is lost.
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABGABGB");
+  const Joined joined = join(job, log);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 2/3 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 dp[0,1] 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_gather 2048 dp[0,1] 2/2 ncclAllGather - - - - - order likely\n");
+  EXPECT_EQ(joined.without_witness, 1);
+  EXPECT_EQ(joined.calls_without_operation, 0);
+}
+
+TEST(Joined, ALogOfAnotherRunIsRefused) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  const std::string log = init(200, "0x10", 0, "0xabc") + calls(200, "0x10", "ABAB");
+  const Joined joined = join(job, log);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 0/2 - - - - - - - -\n"
+            "all_reduce 4096 dp[0,1] 0/2 - - - - - - - -\n");
+  EXPECT_EQ(joined.inputs[0].reason,
+            "none of its processes is that of rank 0 (pid 100): it may be of another run");
+  // The same process id, but another rank of the job.
+  const Joined other = join(job, init(100, "0x10", 1, "0xabc") + calls(100, "0x10", "ABAB"));
+  EXPECT_NE(other.inputs[0].reason, "");
+  // The same process id and rank, but other calls.
+  const Joined calls_differ =
+      join(job, init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "GGGGG"));
+  EXPECT_EQ(calls_differ.rows[0].confidence, Confidence::undecidable);
+}
+
+TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AA"));
+  const std::string ways = line(100, "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read");
+  EXPECT_EQ(words(join(job, init(100, "0x10", 0, "0xabc", ways))),
+            "all_reduce 1024 dp[0,1] 0/2 - - - - P2P/CUMEM - members likely\n");
+  const Joined two = join(job, init(100, "0x10", 0, "0xabc", ways) + init(100, "0x20", 0, "0xdef"));
+  EXPECT_EQ(words(two), "all_reduce 1024 dp[0,1] 0/2 - - - - - - - undecidable\n");
+}
+
+// A dump of rank 0 whose n-th all-reduce was called at `made` and every millisecond from then on.
+Witness dump(const std::string& group, std::int64_t first, int count, Ns made) {
+  Witness witness;
+  witness.path = "dump_0";
+  witness.format = "flight_recorder";
+  witness.rank = 0;
+  witness.groups.push_back({.name = group, .description = "dp", .members = {0, 1}, .size = 2});
+  for (int i = 0; i < count; ++i) {
+    WitnessCall call;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.number = first + i;
+    call.in_elements = call.out_elements = 256;
+    call.in_dtype = witness.strings.intern("Float");
+    call.op_text = witness.strings.intern("nccl:all_reduce");
+    call.code = witness.strings.intern("train.py:42 step");
+    call.created_ns = made + i * 1'000'000;
+    witness.calls.push_back(call);
+  }
+  return witness;
+}
+
+TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AAAA", 0, true));
+  const auto join_dump = [&job](Witness witness) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(std::move(witness));
+    return join_witnesses(job, witnesses);
+  };
+  // The dump's ring holds numbers 3 to 7: two of the four operations.
+  const Joined joined = join_dump(dump("1", 3, 5, kNow + 1'900'000));
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 2/4 nccl:all_reduce (train.py:42 step) - - - - - sequence "
+            "certain\n");
+  EXPECT_EQ(joined.calls_without_operation, 3);
+  // Another group; another time: the job was run again.
+  EXPECT_EQ(join_dump(dump("2", 3, 5, kNow)).rows[0].confidence, Confidence::undecidable);
+  const Joined again = join_dump(dump("1", 1, 4, kNow - 86'400'000'000'000));
+  EXPECT_EQ(again.rows[0].confidence, Confidence::undecidable);
+  EXPECT_EQ(again.rows[0].reason,
+            "flight_recorder: its numbers are there, but were given at another time: it is of "
+            "another run");
+}
+
+TEST(Joined, ExchangesMadeOfSendsHaveNoCall) {
+  std::vector<Comm> comm = operations("AAA");
+  comm[1].op = Op::all_to_all;
+  const Job job = rank_zero({pair_of("1", "ep")}, comm);
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "A") +
+                          call(100, "0x10", "Send", 256) + call(100, "0x10", "Recv", 256) +
+                          calls(100, "0x10", "A");
+  EXPECT_EQ(words(join(job, log)),
+            "all_reduce 1024 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n"
+            "all_to_all 1024 ep[0,1] 0/1 - - - - - - order likely\n");
+}
+
+}  // namespace
+}  // namespace commlens
