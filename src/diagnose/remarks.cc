@@ -4,7 +4,9 @@
 #include <set>
 
 #include "diagnose/joint_calls.h"
+#include "diagnose/joint_traces.h"
 #include "diagnose/words.h"
+#include "model/witness_trace.h"
 
 namespace commlens {
 namespace {
@@ -68,11 +70,63 @@ void add_repeated(const std::vector<Witness>& witnesses, const std::vector<Joint
                       "give those of one hang only");
 }
 
+// Timelines: which are cut, and what they leave open.
+void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::string>& remarks) {
+  std::vector<std::int64_t> cut;
+  std::vector<std::string> nameless;
+  bool any = false;
+  bool numbered = false;
+  for (const Witness& witness : witnesses) {
+    if (witness.trace == nullptr) continue;
+    any = true;
+    numbered |= witness.trace->calls_known;
+    if (!witness.trace->cut) continue;
+    if (witness.trace->rank >= 0) {
+      cut.push_back(witness.trace->rank);
+    } else {
+      nameless.push_back(witness.path);
+    }
+  }
+  std::sort(cut.begin(), cut.end());
+  cut.erase(std::unique(cut.begin(), cut.end()), cut.end());
+  const std::string_view what_is_lost =
+      " early: what is absent from them may have stood in the lost part, so that nothing is "
+      "concluded from it";
+  if (!cut.empty())
+    remarks.push_back((cut.size() == 1 ? "the trace of " : "the traces of ") + rank_words(cut) +
+                      (cut.size() == 1 ? " ends" : " end") + std::string(what_is_lost));
+  if (!nameless.empty())
+    remarks.push_back(nameless.front() +
+                      (nameless.size() == 1
+                           ? " ends"
+                           : " and " + std::to_string(nameless.size() - 1) + " more end") +
+                      std::string(what_is_lost));
+  if (any && !numbered)
+    remarks.push_back(
+        "these traces do not number the calls of groups on the host (record CPU activities with a "
+        "PyTorch that writes Seq), so that they cannot tell who did not come; Flight Recorder "
+        "dumps do");
+  for (const TraceWait& wait : find_trace_waits(witnesses)) {
+    if (!wait.missing.empty()) continue;
+    std::string text = rank_words(wait.waiting) + " called " + std::string(op_name(wait.op)) + " " +
+                       std::to_string(wait.number) + " of group " + wait.group +
+                       (wait.description.empty() ? "" : " (" + wait.description + ")") +
+                       ", which did not end until their recordings did";
+    if (!wait.elsewhere.empty())
+      text += "; " + rank_words(wait.elsewhere) + " had not called it, and may be held by another";
+    if (!wait.unseen.empty())
+      text += "; whether " + rank_words(wait.unseen) +
+              " called it is not known: there is no trace of that time, or it is cut";
+    remarks.push_back(text + "; Flight Recorder dumps of all ranks would tell");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found) {
   std::vector<std::string> remarks;
   const std::vector<JointCalls> jobs = join_calls(witnesses);
+  add_of_traces(witnesses, remarks);
   add_repeated(witnesses, jobs, remarks);
   for (const JointCalls& job : jobs) {
     const auto absent = absent_ranks(job);

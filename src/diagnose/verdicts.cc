@@ -18,13 +18,14 @@ extern const Verdict kMissingRanks;
 extern const Verdict kP2pSizes;
 extern const Verdict kStates;
 extern const Verdict kTimeouts;
+extern const Verdict kTraceWaits;
 
 namespace {
 
 constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kP2pSizes,
                                   &kStates,       &kTimeouts,   &kLogErrors,    &kLogTimeouts,
                                   &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogFabric,
-                                  &kLogInit};
+                                  &kLogInit,      &kTraceWaits};
 
 }  // namespace
 

@@ -15,7 +15,8 @@
 
 namespace commlens {
 
-struct LogFacts;  // model/witness_log.h
+struct LogFacts;    // model/witness_log.h
+struct TraceFacts;  // model/witness_trace.h
 
 // Where a call stood when the file was written. Not all writers know more than "enqueued".
 enum class CallState : std::uint8_t { unknown, scheduled, started, completed };
@@ -103,7 +104,8 @@ struct Witness {
   std::vector<WitnessCall> calls;  // in the order of the file
   std::vector<WitnessProgress> progress;
   std::vector<CallPair> contradictions;
-  std::unique_ptr<LogFacts> log;  // of logs only
+  std::unique_ptr<LogFacts> log;      // of logs only
+  std::unique_ptr<TraceFacts> trace;  // of timelines only
 
   std::string_view text(StringId id) const { return strings.get(id); }
 };

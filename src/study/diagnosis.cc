@@ -9,11 +9,47 @@
 #include "diagnose/remarks.h"
 #include "diagnose/verdict.h"
 #include "ingest/load_witness.h"
+#include "match/classify.h"
+#include "match/trace_witness.h"
+#include "model/witness_trace.h"
 #include "report/diagnosis.h"
 #include "study/catalog.h"
 
 namespace commlens {
 namespace {
+
+// Timelines among the inputs: what they tell of how far each rank got.
+void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions& options,
+                    unsigned threads, std::vector<LoadedWitness>& loaded) {
+  if (!options.input_format.empty()) return;
+  std::vector<FoundInput> rest;
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    // Standard input cannot be read a second time.
+    if (loaded[i].usable || !loaded[i].witness.format.empty() || found[i].path == "-") continue;
+    rest.push_back(found[i]);
+    rows.push_back(i);
+  }
+  const LoadOptions how{.input_format = {}, .jobs = threads, .progress = {}};
+  load(rest, how, [&](std::size_t i, LoadedInput&& input) {
+    if (!input.usable) {
+      // A format that is known and whose file could not be used at all says more than that it is of
+      // none.
+      if (!input.format.empty()) loaded[rows[i]].trouble = input.trouble;
+      return;
+    }
+    RankTimeline rank;
+    rank.recording = std::move(input.recording);
+    classify(rank, {});
+    LoadedWitness& result = loaded[rows[i]];
+    result.witness = witness_of_timeline(rank);
+    for (const Format* format : formats()) {
+      if (format->name == input.format) result.witness.format = format->name;
+    }
+    result.usable = true;
+    result.skipped = false;
+  });
+}
 
 // Names every input; hands over those that could be used.
 std::vector<Witness> take_usable(std::vector<LoadedWitness> loaded, Diagnosis& diagnosis) {
@@ -31,6 +67,7 @@ std::vector<Witness> take_usable(std::vector<LoadedWitness> loaded, Diagnosis& d
                        .events = witness.records,
                        .notes = witness.notes};
     if (witness.rank >= 0) report.rank = witness.rank;
+    if (witness.trace != nullptr && witness.trace->rank >= 0) report.rank = witness.trace->rank;
     if (witness.stored_bytes >= 0) report.bytes = witness.stored_bytes;
     if (input.usable) {
       witnesses.push_back(std::move(witness));
@@ -69,11 +106,11 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   Diagnosis diagnosis;
 
   // Bytes to witnesses, every file by itself.
-  std::vector<Witness> witnesses = take_usable(
-      load_witnesses(
-          find_inputs(options.paths),
-          {.input_format = options.input_format, .jobs = threads, .progress = options.progress}),
-      diagnosis);
+  const std::vector<FoundInput> found = find_inputs(options.paths);
+  std::vector<LoadedWitness> loaded = load_witnesses(
+      found, {.input_format = options.input_format, .jobs = threads, .progress = options.progress});
+  read_timelines(found, options, threads, loaded);
+  std::vector<Witness> witnesses = take_usable(std::move(loaded), diagnosis);
   if (witnesses.empty()) throw nothing_usable(diagnosis, options);
 
   // What they say together.
