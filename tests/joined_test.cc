@@ -87,7 +87,7 @@ Job rank_zero(std::vector<GroupIdentity> groups, std::vector<Comm> comm) {
 Joined join(const Job& job, const std::string& log) {
   std::vector<Witness> witnesses;
   witnesses.push_back(read_log_text(log));
-  return join_witnesses(job, witnesses);
+  return join_witnesses(job, witnesses, {});
 }
 
 // "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 4 P2P/CUMEM - order likely", one a line.
@@ -270,7 +270,7 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
   const auto join_dump = [&job](Witness witness) {
     std::vector<Witness> witnesses;
     witnesses.push_back(std::move(witness));
-    return join_witnesses(job, witnesses);
+    return join_witnesses(job, witnesses, {});
   };
   // The dump's ring holds numbers 3 to 7: two of the four operations.
   const Joined joined = join_dump(dump("1", 3, 5, kNow + 1'900'000));
@@ -285,6 +285,63 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
   EXPECT_EQ(again.rows[0].reason,
             "flight_recorder: its numbers are there, but were given at another time: it is of "
             "another run");
+}
+
+// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
+// call.
+Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
+  Measured file;
+  file.path = "plugin.json";
+  file.format = "example_plugin";
+  file.process = 100;
+  file.host = "node-a";
+  const std::uint32_t group =
+      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
+  for (int i = 0; i < count; ++i) {
+    MeasuredCall call;
+    call.group = group;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.bytes = 1024;
+    call.channels = 2;
+    call.algorithm = file.strings.intern(algorithm);
+    call.protocol = file.strings.intern("LL");
+    file.calls.push_back(call);
+  }
+  return file;
+}
+
+TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AAA"));
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 5, "RING"));
+  const Joined joined = join_witnesses(job, {}, files);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 2 - - order likely\n");
+  EXPECT_EQ(joined.calls_without_operation, 2);
+  files[0].process = 200;
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason,
+            "there is no timeline of its process or rank");
+}
+
+// Two groups alike: the log tells neither from the other, and so does the plugin. Where the log's
+// calls tell the groups apart, the plugin's communicators follow from its identifiers.
+TEST(Joined, TheLogTellsThePluginsCommunicators) {
+  std::vector<Comm> comm = operations("AAAA", 0);
+  for (const Comm& one : operations("ABAB", 1)) comm.push_back(one);
+  const Job job = rank_zero({pair_of("1", "dp"), pair_of("2", "ep")}, comm);
+  std::vector<Witness> logs;
+  logs.push_back(read_log_text(init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                               calls(100, "0x10", "AAAA") + calls(100, "0x20", "ABAB")));
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 4, "RING"));
+  const Joined joined = join_witnesses(job, logs, files);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 dp[0,1] 4/4 ncclAllReduce RING LL 2 - - order likely\n"
+            "all_reduce 1024 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n");
+  EXPECT_EQ(joined.rows[0].witnesses, (std::vector<std::string>{"example_plugin", "nccl_log"}));
+  EXPECT_EQ(joined.rows[1].reason, "example_plugin: no communicator has its identifier 0xdef");
 }
 
 TEST(Joined, ExchangesMadeOfSendsHaveNoCall) {

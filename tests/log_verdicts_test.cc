@@ -62,6 +62,37 @@ TEST(LogVerdicts, HealthyLogsSayNothing) {
   EXPECT_EQ(said("node-a:1:1 [0] x.cc:1 NCCL WARN Something new\n"), "none");  // nothing came of it
 }
 
+// The watchdogs say only that ranks wait; rank 3 made one call less than they did.
+TEST(LogVerdicts, WhoMadeOneCallLessAndWritesOnIsMissing) {
+  std::string calls = inits();
+  for (int rank = 0; rank < 4; ++rank) calls += call(rank, "AllReduce", 0, 8);
+  for (int rank = 0; rank < 3; ++rank) calls += call(rank, "AllReduce", 1, 8);
+  const std::string later = "node-a:103:103 [3] NCCL INFO NCCL_DEBUG set by environment to INFO\n";
+  const std::string timeouts = caught(0, 2, "ALLREDUCE", 8, 8) + caught(1, 2, "ALLREDUCE", 8, 8);
+  EXPECT_EQ(said(calls + later + timeouts), "missing_rank missing=3 likely");
+  // It may have written no more because its lines were cut off; or a line was lost; or no job
+  // hangs.
+  EXPECT_EQ(said(calls + timeouts), "timeout undecidable");
+  EXPECT_EQ(
+      said(calls + "node-a:103:103 [3] NCCL INFO AllReduce: opCount 1 sendb\n" + later + timeouts),
+      "timeout undecidable");
+  EXPECT_EQ(said(calls + later), "none");
+  // Rank 3 has made a call of another communicator that rank 2 has not: it may wait there.
+  const auto other = [](int rank, const std::string& message) {
+    return "node-a:" + std::to_string(100 + rank) + ":1 [" + std::to_string(rank) + "] NCCL INFO " +
+           message + "\n";
+  };
+  std::string held = calls;
+  for (const int rank : {2, 3})
+    held += other(rank, "comm 0x9" + std::to_string(rank) + " rank " + std::to_string(rank - 2) +
+                            " nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0xcd - Init COMPLETE");
+  held +=
+      other(3,
+            "AllReduce: opCount 0 sendbuff 0x7e recvbuff 0x7e count 8 datatype 7 op 0 root 0 comm "
+            "0x93 [nranks=2] stream 0x1");
+  EXPECT_EQ(said(held + later + timeouts), "timeout undecidable");
+}
+
 TEST(LogVerdicts, AnotherOperation) {
   const auto findings =
       judge_text(inits() + call(0, "AllReduce", 0, 8) + call(1, "AllReduce", 0, 8) +

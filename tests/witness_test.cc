@@ -299,6 +299,22 @@ TEST(FlightRecorder, OddEntriesAreCountedAndTheOthersUsed) {
   EXPECT_EQ(witness.calls[0].state, CallState::unknown);
 }
 
+// A writer gives a key once. Of two values nobody knows which was meant; two equal ones do no harm.
+TEST(FlightRecorder, AnEntryThatContradictsItselfIsLeftOut) {
+  const auto read = [](const std::string& numbers) {
+    return read_dump("d_0", R"({"version": "2.9", "entries": [{"profiling_name": "nccl:all_reduce",
+        "process_group": ["0", ""], )" +
+                                numbers + R"(, "state": "scheduled"}]})");
+  };
+  const Witness two = read(R"("collective_seq_id": 1, "collective_seq_id": 7)");
+  EXPECT_EQ(two.calls.size(), 0U);
+  EXPECT_EQ(two.notes.count(Note::odd_entry), 1);
+  EXPECT_TRUE(two.damaged);
+  const Witness same = read(R"("collective_seq_id": 7, "collective_seq_id": 7)");
+  EXPECT_EQ(same.calls.size(), 1U);
+  EXPECT_FALSE(same.damaged);
+}
+
 // One entry named again and again by its memo, and one list of sizes in many entries.
 TEST(FlightRecorder, SharedPartsAreLookedAtOnce) {
   const auto text = [](const std::string& word) {

@@ -328,6 +328,16 @@ std::vector<std::int64_t> JointCalls::held_by(const std::vector<std::int64_t>& r
   return held;
 }
 
+std::set<std::int64_t> repeated_ranks(const std::vector<Witness>& witnesses) {
+  std::set<std::pair<std::string, std::int64_t>> seen;
+  std::set<std::int64_t> repeated;
+  for (const Witness& witness : witnesses) {
+    if (witness.rank >= 0 && !seen.insert({folder_of(witness.path), witness.rank}).second)
+      repeated.insert(witness.rank);
+  }
+  return repeated;
+}
+
 std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   const auto lists = split_jobs(witnesses);
   std::vector<JointCalls> jobs;

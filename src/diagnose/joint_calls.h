@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -95,6 +96,10 @@ struct JointCalls {
 // Witnesses of one job each: all of them, unless a rank has several in different folders; then
 // folders are taken for jobs. Of several in one folder the one with most entries counts.
 std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses);
+
+// Ranks of which one folder holds several witnesses: they may be of different hangs, so that
+// nothing about such a rank is certain.
+std::set<std::int64_t> repeated_ranks(const std::vector<Witness>& witnesses);
 
 // "all_reduce", or as recorded where that is not known.
 std::string op_word(const SeenCall& seen);

@@ -1,6 +1,7 @@
 #include "diagnose/log_watchdog.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 namespace commlens {
@@ -139,6 +140,36 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     result.push_back(std::move(group));
   }
   return result;
+}
+
+std::string op_in_words(std::string_view c10d) {
+  static const std::map<std::string, Op, std::less<>> kNames = {
+      {"ALLREDUCE", Op::all_reduce},
+      {"ALLREDUCE_COALESCED", Op::all_reduce},
+      {"_ALLREDUCE_SPARSE", Op::all_reduce},
+      {"BROADCAST", Op::broadcast},
+      {"REDUCE", Op::reduce},
+      {"ALLGATHER", Op::all_gather},
+      {"_ALLGATHER_BASE", Op::all_gather},
+      {"ALLGATHER_COALESCED", Op::all_gather},
+      {"GATHER", Op::gather},
+      {"SCATTER", Op::scatter},
+      {"REDUCE_SCATTER", Op::reduce_scatter},
+      {"_REDUCE_SCATTER_BASE", Op::reduce_scatter},
+      {"ALLTOALL_BASE", Op::all_to_all},
+      {"ALLTOALL", Op::all_to_all},
+      {"SEND", Op::send},
+      {"RECV", Op::recv},
+      {"RECVANYSOURCE", Op::recv},
+      {"BARRIER", Op::barrier}};
+  const auto found = kNames.find(c10d);
+  return found == kNames.end() ? std::string() : std::string(op_name(found->second));
+}
+
+std::string at_operation(std::int64_t seq, std::string_view op) {
+  std::string text = op.empty() ? "operation" : std::string(op);
+  if (seq >= 0) text += " " + std::to_string(seq);
+  return text;
 }
 
 }  // namespace commlens

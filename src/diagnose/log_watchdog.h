@@ -41,4 +41,10 @@ struct WatchdogGroup {
 
 std::vector<WatchdogGroup> watchdog_groups(const LogView& view);
 
+// An operation by c10d's name ("_ALLGATHER_BASE") in the project's words; empty where it is not
+// known.
+std::string op_in_words(std::string_view c10d);
+// "all_reduce 9"; "operation" where it is not known.
+std::string at_operation(std::int64_t seq, std::string_view op);
+
 }  // namespace commlens

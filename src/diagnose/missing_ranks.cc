@@ -12,44 +12,23 @@
 // Method: each group has at most one candidate, its lowest pending number that some member has not
 // called. A member that has not come is a root cause only where it is free to come: it has nothing
 // pending, or its own oldest pending call was completed by others, so that it is its own device
-// that does not move. Others who are missing are held elsewhere. Candidates without a root cause
-// follow from those that have one; where nobody has one the ranks wait for each other in a circle,
-// or something holds them that these files do not show. Where all members have called everything,
-// those whose device is still in a call that others have left behind are missing from the next.
-// Sends and receives are weaker evidence (they can be posted long before the other side's turn) and
-// are only asked where collectives say nothing.
+// that does not move. Others who are missing are held elsewhere. WaitCandidates without a root
+// cause follow from those that have one; where nobody has one the ranks wait for each other in a
+// circle, or something holds them that these files do not show. Where all members have called
+// everything, those whose device is still in a call that others have left behind are missing from
+// the next. Sends and receives are weaker evidence (they can be posted long before the other side's
+// turn) and are only asked where collectives say nothing.
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "diagnose/joint_mismatch.h"
+#include "diagnose/missing_candidates.h"
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
 #include "model/rank_list.h"
 
 namespace commlens {
 namespace {
-
-using Ranks = std::vector<std::int64_t>;
-
-struct Candidate {
-  const JointGroup* group = nullptr;
-  std::int64_t number = 0;
-  Ranks waiting;
-  Ranks not_called;
-  Ranks unseen;  // no witness, or one that cannot tell
-  Ranks absent;  // of these: no witness
-  std::int64_t since = 0;
-  const PendingCall* p2p = nullptr;  // a send or receive that has no other side
-  bool called = false;  // those of `not_called` have called it; their devices are not there
-};
-
-Ranks merged(Ranks a, const Ranks& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  std::sort(a.begin(), a.end());
-  a.erase(std::unique(a.begin(), a.end()), a.end());
-  return a;
-}
 
 bool all_in(const Ranks& some, const Ranks& all) {
   return std::all_of(some.begin(), some.end(), [&all](std::int64_t rank) {
@@ -65,149 +44,32 @@ bool any_in(const Ranks& some, const Ranks& all) {
 
 class Search {
  public:
-  explicit Search(const JointCalls& job) : job_(job) { collect(); }
+  explicit Search(const JointCalls& job) : job_(job), found_(find_candidates(job)) {}
   std::vector<DiagnosisFinding> run();
 
  private:
-  void collect();
-  void collect_p2p();
-  void collect_stalled();
-  bool is_stalled(std::int64_t rank) const;
   bool is_free(std::int64_t rank) const;
   bool only_receives(std::int64_t rank) const;
-  Ranks roots_of(const Candidate& candidate, bool patient) const;
-  bool only_behind(std::int64_t rank, const Candidate& candidate) const;
-  bool is_ahead(const Candidate& candidate) const;
-  void take(const Candidate& candidate, const Ranks& roots, bool ahead);
-  void take_roots(std::vector<Candidate>& candidates, bool patient);
-  void take_circle(const std::vector<Candidate>& candidates);
+  Ranks roots_of(const WaitCandidate& candidate, bool patient) const;
+  bool only_behind(std::int64_t rank, const WaitCandidate& candidate) const;
+  bool is_ahead(const WaitCandidate& candidate) const;
+  void take(const WaitCandidate& candidate, const Ranks& roots, bool ahead);
+  void take_roots(std::vector<WaitCandidate>& candidates, bool patient);
+  void take_circle(const std::vector<WaitCandidate>& candidates);
   void take_held();
   void take_unseen();
   void take_unseen_peers();
-  void add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
+  void add_evidence(DiagnosisFinding& finding, const WaitCandidate& candidate,
                     const Ranks& named) const;
 
   const JointCalls& job_;
-  std::vector<Candidate> candidates_;  // by time
-  std::vector<Candidate> unseen_;      // those that only lack members who were not seen
-  std::vector<Candidate> p2p_;
-  std::vector<Candidate> stalled_;  // all called; some devices are behind
+  WaitCandidates found_;
   std::vector<DiagnosisFinding> findings_;
-  bool mismatched_ = false;  // some group's calls disagree: another verdict's work
 };
 
-void Search::collect() {
-  for (const JointGroup& group : job_.groups) {
-    if (group.numbers_mixed) continue;
-    const std::vector<CallMismatch> mismatches = first_mismatch(group);
-    mismatched_ |= !mismatches.empty();
-    Candidate unseen;
-    for (const std::int64_t number : group.pending()) {
-      // Behind a mismatch the numbers of a group mean nothing.
-      if (!mismatches.empty() && number > mismatches.front().number) break;
-      Candidate candidate{.group = &group,
-                          .number = number,
-                          .waiting = group.ranks_at(number, Standing::waiting),
-                          .not_called = group.ranks_at(number, Standing::not_called),
-                          .unseen = group.ranks_at(number, Standing::unknown),
-                          .absent = group.ranks_at(number, Standing::absent),
-                          .since = group.since(number),
-                          .p2p = nullptr,
-                          .called = false};
-      candidate.unseen = merged(candidate.unseen, candidate.absent);
-      if (!candidate.not_called.empty()) {
-        candidates_.push_back(std::move(candidate));
-        unseen = {};
-        break;
-      }
-      if (unseen.group == nullptr && !candidate.unseen.empty()) unseen = std::move(candidate);
-    }
-    if (unseen.group != nullptr) unseen_.push_back(std::move(unseen));
-  }
-  const auto earlier = [](const Candidate& a, const Candidate& b) { return a.since < b.since; };
-  std::stable_sort(candidates_.begin(), candidates_.end(), earlier);
-  std::stable_sort(unseen_.begin(), unseen_.end(), earlier);
+bool Search::is_free(std::int64_t rank) const {
+  return job_.is_idle(rank) || is_stalled(job_, rank);
 }
-
-// Sends and receives whose other side tells all that it has pending, and has no counterpart there.
-void Search::collect_p2p() {
-  const auto has_counterpart = [this](std::int64_t rank, const PendingCall& call) {
-    const std::int64_t peer = call.peer();
-    const auto theirs = job_.pending.find(peer);
-    if (theirs == job_.pending.end()) return false;
-    return std::any_of(theirs->second.begin(), theirs->second.end(), [&](const PendingCall& other) {
-      return other.seen.call->p2p && other.peer() == rank &&
-             other.seen.call->op != call.seen.call->op;
-    });
-  };
-  for (const auto& [rank, calls] : job_.pending) {
-    for (const PendingCall& call : calls) {
-      const auto peer = job_.witnesses.find(call.peer());
-      if (!call.seen.call->p2p || call.peer() == rank || peer == job_.witnesses.end()) continue;
-      if (!peer->second->lists_pending || peer->second->damaged) continue;
-      if (has_counterpart(rank, call)) continue;
-      p2p_.push_back({.group = call.group,
-                      .number = call.seen.call->number,
-                      .waiting = {rank},
-                      .not_called = {call.peer()},
-                      .unseen = {},
-                      .absent = {},
-                      .since = call.seen.call->created_ns,
-                      .p2p = &call,
-                      .called = false});
-      break;
-    }
-  }
-  std::stable_sort(p2p_.begin(), p2p_.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.since < b.since; });
-}
-
-// Members whose device is in a call that the others have completed, while those wait in a later one
-// of the group.
-void Search::collect_stalled() {
-  for (const JointGroup& group : job_.groups) {
-    const std::vector<std::int64_t> pending = group.pending();
-    if (pending.size() < 2 || group.numbers_mixed || !first_mismatch(group).empty()) continue;
-    const Ranks behind = group.ranks_at(pending.front(), Standing::waiting);
-    const Ranks done = group.ranks_at(pending.front(), Standing::completed);
-    if (2 * behind.size() >= behind.size() + done.size()) continue;
-    if (!std::all_of(behind.begin(), behind.end(),
-                     [this](std::int64_t rank) { return is_stalled(rank); }))
-      continue;
-    for (const std::int64_t number : pending) {
-      Ranks waiting = group.ranks_at(number, Standing::waiting);
-      std::erase_if(waiting, [&done](std::int64_t rank) {
-        return std::find(done.begin(), done.end(), rank) == done.end();
-      });
-      if (waiting.empty()) continue;
-      stalled_.push_back({.group = &group,
-                          .number = number,
-                          .waiting = std::move(waiting),
-                          .not_called = behind,
-                          .unseen = {},
-                          .absent = {},
-                          .since = group.since(number),
-                          .p2p = nullptr,
-                          .called = true});
-      break;
-    }
-  }
-  std::stable_sort(stalled_.begin(), stalled_.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.since < b.since; });
-}
-
-// Its oldest pending call was completed by others: nobody but its own device holds it.
-bool Search::is_stalled(std::int64_t rank) const {
-  const auto pending = job_.pending.find(rank);
-  if (pending == job_.pending.end()) return false;
-  const PendingCall& oldest = pending->second.front();
-  if (oldest.seen.call->p2p) return false;
-  const std::int64_t number = oldest.seen.call->number;
-  const std::size_t completed = oldest.group->ranks_at(number, Standing::completed).size();
-  return completed > 0 && completed >= oldest.group->ranks_at(number, Standing::waiting).size();
-}
-
-bool Search::is_free(std::int64_t rank) const { return job_.is_idle(rank) || is_stalled(rank); }
 
 // Receives are posted ahead of time by programs that do other things meanwhile.
 bool Search::only_receives(std::int64_t rank) const {
@@ -217,7 +79,7 @@ bool Search::only_receives(std::int64_t rank) const {
                      [](const PendingCall& call) { return call.seen.call->op == Op::recv; });
 }
 
-Ranks Search::roots_of(const Candidate& candidate, bool patient) const {
+Ranks Search::roots_of(const WaitCandidate& candidate, bool patient) const {
   Ranks roots;
   for (const std::int64_t rank : candidate.not_called) {
     if (is_free(rank) || (patient && only_receives(rank))) roots.push_back(rank);
@@ -227,7 +89,7 @@ Ranks Search::roots_of(const Candidate& candidate, bool patient) const {
 
 // Has nothing else to do than to come to the candidate: nothing pending, or an earlier call of the
 // group that those who wait have left behind.
-bool Search::only_behind(std::int64_t rank, const Candidate& candidate) const {
+bool Search::only_behind(std::int64_t rank, const WaitCandidate& candidate) const {
   const auto pending = job_.pending.find(rank);
   if (pending == job_.pending.end()) return true;
   const PendingCall& oldest = pending->second.front();
@@ -237,7 +99,7 @@ bool Search::only_behind(std::int64_t rank, const Candidate& candidate) const {
 }
 
 // Most of the group has not called it, and nothing else holds them: those who wait are ahead.
-bool Search::is_ahead(const Candidate& candidate) const {
+bool Search::is_ahead(const WaitCandidate& candidate) const {
   const std::size_t members =
       std::max(candidate.group->members.size(), candidate.group->ranks.size());
   return candidate.p2p == nullptr && 2 * candidate.not_called.size() > members &&
@@ -245,7 +107,7 @@ bool Search::is_ahead(const Candidate& candidate) const {
                      [&](std::int64_t rank) { return only_behind(rank, candidate); });
 }
 
-void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
+void Search::add_evidence(DiagnosisFinding& finding, const WaitCandidate& candidate,
                           const Ranks& named) const {
   const JointGroup& group = *candidate.group;
   const auto add = [&](const Ranks& ranks, std::size_t most) {
@@ -273,20 +135,20 @@ void Search::add_evidence(DiagnosisFinding& finding, const Candidate& candidate,
     finding.evidence.push_back(rank_words(idle) + (idle.size() == 1 ? " has" : " have") +
                                " nothing pending in any group: the program did not get here");
   for (const std::int64_t rank : named) {
-    if (!is_stalled(rank)) continue;
+    if (!is_stalled(job_, rank)) continue;
     finding.evidence.push_back(evidence_line(job_.pending.at(rank).front().seen) +
                                "; others have completed it: the GPU of rank " +
                                std::to_string(rank) + " stands still");
   }
 }
 
-std::string words_of(const Candidate& candidate) {
+std::string words_of(const WaitCandidate& candidate) {
   if (candidate.p2p == nullptr) return operation_words(*candidate.group, candidate.number);
   return op_word(candidate.p2p->seen) + " " + std::to_string(candidate.number) + " of group " +
          candidate.group->label();
 }
 
-std::string unseen_words(const Candidate& candidate) {
+std::string unseen_words(const WaitCandidate& candidate) {
   if (candidate.unseen.empty()) return {};
   return "; nothing is known of " + rank_words(candidate.unseen);
 }
@@ -299,7 +161,7 @@ std::string_view advice_for_missing(bool stalled) {
                "loading, a checkpoint, a lock, or a branch that skips this call";
 }
 
-void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
+void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead) {
   const JointGroup& group = *candidate.group;
   DiagnosisFinding finding = group.finding(
       ahead ? DiagnosisKind::rank_ahead : DiagnosisKind::missing_rank, candidate.number);
@@ -330,8 +192,8 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
                       rank_words(candidate.waiting) +
                       (candidate.waiting.size() == 1 ? " waits" : " wait") + since;
     finding.advice = advice_for_missing(std::any_of(
-        roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(rank); }));
-    finding.consequences = merged(job_.held_by(roots), {});
+        roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(job_, rank); }));
+    finding.consequences = merged_ranks(job_.held_by(roots), {});
     add_evidence(finding, candidate, roots);
   }
   finding.message += unseen_words(candidate);
@@ -344,13 +206,13 @@ void Search::take(const Candidate& candidate, const Ranks& roots, bool ahead) {
 
 // First those who are missing, then those who are ahead: a rank that is missing elsewhere makes
 // nobody who waits for it ahead. What adds no new root cause only adds a line.
-void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
+void Search::take_roots(std::vector<WaitCandidate>& candidates, bool patient) {
   // What lacks only root causes is nearer to them than what also lacks ranks that they hold.
-  std::stable_partition(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+  std::stable_partition(candidates.begin(), candidates.end(), [&](const WaitCandidate& candidate) {
     return roots_of(candidate, patient) == candidate.not_called;
   });
   for (const bool ahead : {false, true}) {
-    for (const Candidate& candidate : candidates) {
+    for (const WaitCandidate& candidate : candidates) {
       if (is_ahead(candidate) != ahead) continue;
       const Ranks roots = ahead ? candidate.not_called : roots_of(candidate, patient);
       if (roots.empty()) continue;
@@ -371,14 +233,14 @@ void Search::take_roots(std::vector<Candidate>& candidates, bool patient) {
 }
 
 // Everyone who is missing is held by something: by each other, if it closes.
-void Search::take_circle(const std::vector<Candidate>& candidates) {
-  std::map<std::int64_t, const Candidate*> waits_in;  // the candidate that holds a rank
-  for (const Candidate& candidate : candidates) {
+void Search::take_circle(const std::vector<WaitCandidate>& candidates) {
+  std::map<std::int64_t, const WaitCandidate*> waits_in;  // the candidate that holds a rank
+  for (const WaitCandidate& candidate : candidates) {
     for (const std::int64_t rank : candidate.waiting) waits_in.emplace(rank, &candidate);
   }
-  for (const Candidate& start : candidates) {
-    std::vector<const Candidate*> path;
-    const Candidate* at = &start;
+  for (const WaitCandidate& start : candidates) {
+    std::vector<const WaitCandidate*> path;
+    const WaitCandidate* at = &start;
     while (at != nullptr && std::find(path.begin(), path.end(), at) == path.end()) {
       path.push_back(at);
       const auto next = std::find_if(at->not_called.begin(), at->not_called.end(),
@@ -388,10 +250,10 @@ void Search::take_circle(const std::vector<Candidate>& candidates) {
     if (at != &start || path.size() < 2) continue;
     DiagnosisFinding finding = start.group->finding(DiagnosisKind::order_mismatch, start.number);
     finding.message = "ranks wait for each other in a circle:";
-    for (const Candidate* step : path) {
+    for (const WaitCandidate* step : path) {
       finding.message += (step == path.front() ? " " : "; ") + rank_words(step->waiting) + " in " +
                          words_of(*step) + " for " + rank_words(step->not_called);
-      finding.held = merged(finding.held, step->waiting);
+      finding.held = merged_ranks(finding.held, step->waiting);
       if (step->p2p != nullptr) {
         finding.evidence.push_back(evidence_line(step->p2p->seen));
         continue;
@@ -401,7 +263,7 @@ void Search::take_circle(const std::vector<Candidate>& candidates) {
     }
     if (start.p2p != nullptr) finding.op = op_word(start.p2p->seen);
     finding.message += since_words(start.since);
-    finding.consequences = merged(finding.held, job_.held_by(finding.held));
+    finding.consequences = merged_ranks(finding.held, job_.held_by(finding.held));
     finding.confidence = Confidence::likely;
     finding.advice = "make all ranks call these groups in the same order";
     findings_.push_back(std::move(finding));
@@ -412,8 +274,8 @@ void Search::take_circle(const std::vector<Candidate>& candidates) {
 // Everyone who is missing is held by something that these files do not explain: said, and nobody is
 // accused for sure.
 void Search::take_held() {
-  if (candidates_.empty()) return;
-  const Candidate& first = candidates_.front();
+  if (found_.collectives.empty()) return;
+  const WaitCandidate& first = found_.collectives.front();
   take(first, first.not_called, false);
   DiagnosisFinding& finding = findings_.back();
   finding.message += "; " + rank_words(first.not_called) + " " +
@@ -431,10 +293,10 @@ void Search::take_held() {
 // Only members of whom nothing is known can be behind it. They are named where they are few, and
 // never as certain: their files may only not be here.
 void Search::take_unseen() {
-  for (const Candidate& candidate : unseen_) {
+  for (const WaitCandidate& candidate : found_.unseen) {
     const bool explained =
         std::any_of(findings_.begin(), findings_.end(), [&](const DiagnosisFinding& finding) {
-          return all_in(candidate.waiting, merged(finding.consequences, finding.held)) ||
+          return all_in(candidate.waiting, merged_ranks(finding.consequences, finding.held)) ||
                  (finding.confidence == Confidence::undecidable &&
                   all_in(candidate.unseen, finding.missing_ranks));
         });
@@ -475,8 +337,8 @@ void Search::take_unseen_peers() {
     for (const PendingCall& call : calls) {
       const std::int64_t peer = call.peer();
       if (peer < 0 || peer == rank || job_.witnesses.contains(peer)) continue;
-      waiting = merged(waiting, {rank});
-      peers = merged(peers, {peer});
+      waiting = merged_ranks(waiting, {rank});
+      peers = merged_ranks(peers, {peer});
       if (first == nullptr || call.seen.call->created_ns < first->seen.call->created_ns)
         first = &call;
     }
@@ -499,17 +361,15 @@ void Search::take_unseen_peers() {
 }
 
 std::vector<DiagnosisFinding> Search::run() {
-  take_roots(candidates_, false);
-  if (findings_.empty()) take_roots(candidates_, true);
-  if (findings_.empty()) take_circle(candidates_);
-  collect_p2p();
-  collect_stalled();
-  take_roots(stalled_, false);
-  if (candidates_.empty() || !findings_.empty()) take_roots(p2p_, false);
-  if (findings_.empty() && !mismatched_) take_circle(p2p_);
-  if (findings_.empty() && !mismatched_) take_held();
+  take_roots(found_.collectives, false);
+  if (findings_.empty()) take_roots(found_.collectives, true);
+  if (findings_.empty()) take_circle(found_.collectives);
+  take_roots(found_.stalled, false);
+  if (found_.collectives.empty() || !findings_.empty()) take_roots(found_.p2p, false);
+  if (findings_.empty() && !found_.mismatched) take_circle(found_.p2p);
+  if (findings_.empty() && !found_.mismatched) take_held();
   take_unseen();
-  if (findings_.empty() && !mismatched_) take_unseen_peers();
+  if (findings_.empty() && !found_.mismatched) take_unseen_peers();
   return std::move(findings_);
 }
 

@@ -73,6 +73,7 @@ void add_repeated(const std::vector<Witness>& witnesses, const std::vector<Joint
 // Timelines: which are cut, and what they leave open.
 void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::string>& remarks) {
   std::vector<std::int64_t> cut;
+  std::set<std::int64_t> whole;  // another recording of the rank may be
   std::vector<std::string> nameless;
   bool any = false;
   bool numbered = false;
@@ -80,7 +81,10 @@ void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::strin
     if (witness.trace == nullptr) continue;
     any = true;
     numbered |= witness.trace->calls_known;
-    if (!witness.trace->cut) continue;
+    if (!witness.trace->cut) {
+      whole.insert(witness.trace->rank);
+      continue;
+    }
     if (witness.trace->rank >= 0) {
       cut.push_back(witness.trace->rank);
     } else {
@@ -89,6 +93,7 @@ void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::strin
   }
   std::sort(cut.begin(), cut.end());
   cut.erase(std::unique(cut.begin(), cut.end()), cut.end());
+  std::erase_if(cut, [&whole](std::int64_t rank) { return whole.contains(rank); });
   const std::string_view what_is_lost =
       " early: what is absent from them may have stood in the lost part, so that nothing is "
       "concluded from it";

@@ -141,12 +141,38 @@ void DumpReader::read_groups() {
   }
 }
 
+// Two keys of one name with different values: which of them was meant cannot be told.
+bool contradicts_itself(const Tree& tree, NodeId dict) {
+  constexpr std::size_t kMostLooked = 256;  // keys and values; writers have some thirty keys
+  if (dict == kNoNode || tree.kind(dict) != NodeKind::dict) return false;
+  const std::vector<NodeId>& pairs = tree.items(dict);
+  if (pairs.size() > kMostLooked) return false;
+  for (std::size_t i = 2; i + 1 < pairs.size(); i += 2) {
+    for (std::size_t before = 0; before < i; before += 2) {
+      if (tree.text(pairs[i]) != tree.text(pairs[before]) || tree.text(pairs[i]).empty()) continue;
+      const NodeId a = pairs[i + 1];
+      const NodeId b = pairs[before + 1];
+      const bool same = tree.kind(a) == tree.kind(b) && tree.text(a) == tree.text(b) &&
+                        tree.integer(a) == tree.integer(b) && tree.boolean(a) == tree.boolean(b);
+      const bool plain = tree.kind(a) != NodeKind::dict && tree.kind(a) != NodeKind::list;
+      if (!same || !plain) return true;
+    }
+  }
+  return false;
+}
+
 void DumpReader::read_entries() {
   const NodeId entries = member("entries");
   witness_.lists_pending = entries != kNoNode && tree_.kind(entries) == NodeKind::list;
   if (!witness_.lists_pending) return;
   FlightRecorderEntries reader(tree_, witness_);
   for (const NodeId entry : tree_.items(entries)) {
+    if (contradicts_itself(tree_, entry)) {
+      witness_.damaged = true;  // the call was made; which one is not known
+      witness_.notes.add(Note::odd_entry, "byte " + std::to_string(tree_.position(entry)) +
+                                              ": one key has two values");
+      continue;
+    }
     const auto call = reader.call(entry);
     if (!call) {
       // One that was being written when the file was cut is said with the cut.
@@ -236,6 +262,10 @@ void DumpReader::read_status() {
 }
 
 void DumpReader::read() {
+  if (contradicts_itself(tree_, root_)) {
+    witness_.damaged = true;
+    witness_.notes.add(Note::duplicate_key, "byte " + std::to_string(tree_.position(root_)));
+  }
   read_versions();
   read_groups();
   read_entries();

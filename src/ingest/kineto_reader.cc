@@ -33,6 +33,23 @@ constexpr std::ptrdiff_t kLookAhead = 256;
 // How much of odd text is shown.
 constexpr std::ptrdiff_t kExampleBytes = 100;
 
+// Of an event's text its name, of a member's its key; else nothing.
+std::string_view name_in(std::string_view text) {
+  constexpr std::string_view kName = "\"name\"";
+  const bool key = text.starts_with('"');
+  const std::size_t name = text.find(kName);
+  if (!key && name == std::string_view::npos) return {};
+  const std::size_t from = key ? 0 : text.find_first_not_of(": \t", name + kName.size());
+  if (from == std::string_view::npos || text[from] != '"') return {};
+  const std::size_t end = text.find('"', from + 1);
+  if (!key) return text.substr(from, end == std::string_view::npos ? end : end + 1 - from);
+  // A string without a colon behind it is a value.
+  const std::size_t colon =
+      end == std::string_view::npos ? end : text.find_first_not_of(" \t\r\n", end + 1);
+  if (colon == std::string_view::npos || text[colon] != ':') return {};
+  return text.substr(0, end + 1);
+}
+
 template <std::size_t N>
 bool begins_with_key(const char* at, const char* end, const std::array<std::string_view, N>& keys) {
   const std::string_view text(at, static_cast<std::size_t>(end - at));
@@ -336,12 +353,15 @@ void KinetoReader::note_end_of_source() {
   if (stopped_early_) notes.add(Note::truncated, where);
 }
 
-// Where the unused text stands, and how it begins.
+// Where the unused text stands, and of which name or key it is. No more of it is shown: arguments
+// and metadata can hold secrets.
 std::string KinetoReader::example() {
   const char* at = ensure(window_.begin(), kExampleBytes);
   const auto length =
       static_cast<std::size_t>(std::min<std::ptrdiff_t>(window_.end() - at, kExampleBytes));
-  return "at byte " + std::to_string(window_.offset(at)) + ": " + std::string(at, length);
+  const std::string_view words = name_in({at, length});
+  return "at byte " + std::to_string(window_.offset(at)) +
+         (words.empty() ? "" : ": " + std::string(words));
 }
 
 }  // namespace commlens

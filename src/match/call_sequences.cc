@@ -1,6 +1,7 @@
 #include "match/call_sequences.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "match/witness_processes.h"
 #include "model/bandwidth.h"
@@ -28,10 +29,12 @@ bool is_one_sided(const WitnessCall& call) {
 
 class Collector {
  public:
-  Collector(const Job& job, const std::vector<Witness>& witnesses)
-      : job_(job), witnesses_(witnesses) {
+  Collector(const Job& job, const std::vector<Witness>& witnesses,
+            const std::vector<Measured>& measured)
+      : job_(job), witnesses_(witnesses), measured_(measured) {
     found_.of_rank.resize(job.ranks.size());
-    found_.refused.resize(witnesses.size());
+    found_.refused.resize(witnesses.size() + measured.size());
+    found_.calls.resize(witnesses.size() + measured.size(), 0);
     found_.comms.resize(witnesses.size());
     found_.choices.resize(witnesses.size());
   }
@@ -46,6 +49,7 @@ class Collector {
         found_.refused[w] = "it does not say which rank made which call";
       }
     }
+    for (std::size_t m = 0; m < measured_.size(); ++m) add_measured(m);
     return std::move(found_);
   }
 
@@ -59,6 +63,10 @@ class Collector {
 
   void add_log(std::size_t w) {
     found_.comms[w] = comms_by_process(witnesses_[w]);
+    for (const auto& [process, comms] : found_.comms[w]) {
+      for (const CommWitness& comm : comms)
+        found_.calls[w] += static_cast<std::int64_t>(comm.calls.size());
+    }
     found_.choices[w] = tuner_choices(witnesses_[w]);
     const std::vector<ProcessOfRank> processes = find_processes(job_, witnesses_[w]);
     std::string reason;
@@ -87,6 +95,7 @@ class Collector {
                           .calls = {},
                           .texts = {},
                           .made = {},
+                          .ways = {},
                           .facts = &comm};
     for (const CommEvent& call : comm.calls) {
       CommEvent event = as_called(call);
@@ -99,6 +108,8 @@ class Collector {
 
   void add_dump(std::size_t w) {
     const Witness& dump = witnesses_[w];
+    found_.calls[w] = std::count_if(dump.calls.begin(), dump.calls.end(),
+                                    [](const WitnessCall& call) { return !is_one_sided(call); });
     bool any = false;
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
       if (job_.ranks[row].rank != dump.rank || job_.ranks[row].run != 0) continue;
@@ -122,6 +133,7 @@ class Collector {
                           .calls = {},
                           .texts = {},
                           .made = {},
+                          .ways = {},
                           .facts = nullptr};
     std::sort(sequence.members.begin(), sequence.members.end());
     for (const WitnessCall& call : dump.calls) {
@@ -143,9 +155,86 @@ class Collector {
     if (!sequence.calls.empty()) found_.of_rank[row].push_back(std::move(sequence));
   }
 
+  // The same process, or, where either side does not say which it is, the same rank.
+  static bool is_of(const Measured& file, const RankTimeline& rank) {
+    if (file.rank >= 0 && file.rank != rank.rank) return false;
+    if (file.process < 0 || rank.recording.process < 0) return file.rank >= 0 && rank.run == 0;
+    const bool one_host =
+        file.host.empty() || rank.host.empty() ||
+        file.host.substr(0, file.host.find('.')) == rank.host.substr(0, rank.host.find('.'));
+    return file.process == rank.recording.process && one_host;
+  }
+
+  void add_measured(std::size_t m) {
+    const Measured& file = measured_[m];
+    const std::size_t w = witnesses_.size() + m;
+    found_.calls[w] = std::count_if(file.calls.begin(), file.calls.end(), is_single);
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
+      if (is_of(file, job_.ranks[row])) rows.push_back(row);
+    }
+    if (found_.calls[w] == 0) {
+      found_.refused[w] = "it holds no single calls of collectives";
+    } else if (rows.size() != 1) {
+      found_.refused[w] = rows.empty() ? "there is no timeline of its process or rank"
+                                       : "several timelines can be of its process or rank";
+    } else {
+      for (std::uint32_t group = 0; group < file.groups.size(); ++group)
+        add_measured_group(m, rows.front(), group);
+    }
+  }
+
+  // One call, not a sum; with a counterpart among the timelines' collectives.
+  static bool is_single(const MeasuredCall& call) {
+    return call.count == 1 && call.op != Op::send && call.op != Op::recv &&
+           call.op != Op::send_recv && call.op != Op::unknown;
+  }
+
+  void add_measured_group(std::size_t m, std::size_t row, std::uint32_t group) {
+    const Measured& file = measured_[m];
+    const MeasuredGroup& facts = file.groups[group];
+    CallSequence sequence{.witness = witnesses_.size() + m,
+                          .communicator = communicator_number(facts.id),
+                          .name = {},
+                          .members = {},
+                          .size = facts.size > 0 ? facts.size : -1,
+                          .place = -1,
+                          .same_process = file.process >= 0,
+                          .numbered = false,
+                          .calls = {},
+                          .texts = {},
+                          .made = {},
+                          .ways = {},
+                          .facts = nullptr};
+    sequence.members.assign(facts.ranks.begin(), facts.ranks.end());
+    for (const MeasuredCall& call : file.calls) {
+      if (call.group != group || !is_single(call)) continue;
+      CommEvent event;
+      event.op = call.op;
+      if (call.bytes >= 0 && !size_may_differ(call.op)) event.bytes = call.bytes;
+      if (call.rank >= 0) sequence.place = call.rank;
+      sequence.calls.push_back(as_called(event));
+      sequence.texts.push_back(
+          text(std::string(call.caller.valid() ? file.text(call.caller) : nccl_name(call.op))));
+      sequence.ways.push_back(way({.algorithm = std::string(file.text(call.algorithm)),
+                                   .protocol = std::string(file.text(call.protocol)),
+                                   .channels = call.channels}));
+    }
+    if (!sequence.calls.empty()) found_.of_rank[row].push_back(std::move(sequence));
+  }
+
+  std::uint32_t way(const TunerChoice& choice) {
+    const auto [row, is_new] =
+        rows_of_ways_.try_emplace(choice, static_cast<std::uint32_t>(found_.ways.size()));
+    if (is_new) found_.ways.push_back(choice);
+    return row->second;
+  }
+
   const Job& job_;
   const std::vector<Witness>& witnesses_;
+  const std::vector<Measured>& measured_;
   CallSequences found_;
+  std::map<TunerChoice, std::uint32_t> rows_of_ways_;
   std::map<std::string, std::uint32_t> rows_of_texts_;
 };
 
@@ -159,8 +248,16 @@ CommEvent as_called(CommEvent event) {
   return event;
 }
 
-CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses) {
-  return Collector(job, witnesses).run();
+std::uint64_t communicator_number(std::string_view name) {
+  std::uint64_t id = 0;
+  if (!name.starts_with("0x")) return 0;
+  const auto read = std::from_chars(name.data() + 2, name.data() + name.size(), id, 16);
+  return read.ptr == name.data() + name.size() ? id : 0;
+}
+
+CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses,
+                            const std::vector<Measured>& measured) {
+  return Collector(job, witnesses, measured).run();
 }
 
 }  // namespace commlens

@@ -4,18 +4,20 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "match/comm_sequence.h"
 #include "match/witness_comms.h"
 #include "model/job.h"
+#include "model/measured.h"
 #include "model/witness.h"
 
 namespace commlens {
 
 // The calls of one rank in one group or communicator.
 struct CallSequence {
-  std::size_t witness = 0;           // row of the witnesses
+  std::size_t witness = 0;           // row of the witnesses; behind these, of what was measured
   std::uint64_t communicator = 0;    // commId; 0: not said
   std::string name;                  // of the process group; empty: the witness knows communicators
   std::vector<int> members;          // global ranks; empty: not known
@@ -26,6 +28,7 @@ struct CallSequence {
   std::vector<CommEvent> calls;      // of collectives
   std::vector<std::uint32_t> texts;  // by call: row of CallSequences::texts
   std::vector<Ns> made;              // by call: since the epoch, 0: not known; empty: none is
+  std::vector<std::uint32_t> ways;   // by call: row of CallSequences::ways; empty: not said
   const CommWitness* facts = nullptr;  // of logs
 };
 
@@ -35,10 +38,16 @@ struct CallSequences {
   std::vector<std::map<std::uint32_t, TunerChoices>> choices;
   std::vector<std::vector<CallSequence>> of_rank;  // by row of Job::ranks
   std::vector<std::string> texts;                  // what was called on the host
+  std::vector<TunerChoice> ways;                   // how single calls were carried out
   std::vector<std::string> refused;                // by witness: why nothing of it can be used
+  std::vector<std::int64_t> calls;                 // by witness: of collectives
 };
 
-CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses);
+CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses,
+                            const std::vector<Measured>& measured);
+
+// "0x5af3" as a number; 0 where it is none.
+std::uint64_t communicator_number(std::string_view name);
 
 // Barriers are all-reduces to those who carry them out: comparable ones of both.
 CommEvent as_called(CommEvent event);

@@ -9,6 +9,8 @@
 #include "match/joined.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <map>
 #include <set>
 #include <tuple>
@@ -49,6 +51,13 @@ std::string listed(const std::set<std::string>& values) {
   return text;
 }
 
+std::string hex_of(std::uint64_t communicator) {
+  std::array<char, 16> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), communicator, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
+}
+
 // What is gathered for one row.
 struct Gathered {
   std::int64_t count = 0;
@@ -69,8 +78,12 @@ struct Gathered {
 
 class Joining {
  public:
-  Joining(const Job& job, const std::vector<Witness>& witnesses)
-      : job_(job), witnesses_(witnesses), calls_(collect_calls(job, witnesses)) {
+  Joining(const Job& job, const std::vector<Witness>& witnesses,
+          const std::vector<Measured>& measured)
+      : job_(job),
+        witnesses_(witnesses),
+        measured_(measured),
+        calls_(collect_calls(job, witnesses, measured)) {
     find_first_ranks();
   }
 
@@ -114,17 +127,31 @@ class Joining {
     const RankTimeline& rank = job_.ranks[part.row];
     std::map<std::string_view, std::vector<const CallSequence*>> candidates;
     for (const CallSequence& sequence : calls_.of_rank[part.row])
-      candidates[witnesses_[sequence.witness].format].push_back(&sequence);
+      candidates[format_of(sequence.witness)].push_back(&sequence);
     if (candidates.empty()) return;
     std::vector<CommEvent> ops;
     for (const Place& place : part.places) {
       ops.push_back(as_called(reader_.event(part.row, place.device, place.op)));
       ops.back().row = static_cast<std::uint32_t>(ops.size());
     }
+    const GroupIdentity& group = rank.groups[static_cast<std::size_t>(part.group)];
+    const bool clock_known = rank.recording.clock == ClockBase::epoch;
+    // A log that knows which communicator the group is tells it to those who know it by identifier.
+    const auto log = candidates.find("nccl_log");
+    const SequenceChoice* told = nullptr;
+    if (log != candidates.end()) {
+      told = &(part.choices[log->first] =
+                   choose_sequence(group, rank.rank, ops, clock_known, log->second));
+    }
     for (const auto& [format, sequences] : candidates) {
-      part.choices[format] =
-          choose_sequence(rank.groups[static_cast<std::size_t>(part.group)], rank.rank, ops,
-                          rank.recording.clock == ClockBase::epoch, sequences);
+      if (log != candidates.end() && format == log->first) continue;
+      GroupIdentity known = group;
+      const bool by_log = told != nullptr && told->sequence != nullptr &&
+                          told->sequence->communicator != 0 && sequences.front()->communicator != 0;
+      if (by_log) known.name = hex_of(told->sequence->communicator);
+      SequenceChoice& choice = part.choices[format] =
+          choose_sequence(known, rank.rank, ops, clock_known, sequences);
+      if (by_log) choice.confidence = std::max(choice.confidence, told->confidence);
     }
   }
 
@@ -170,6 +197,11 @@ class Joining {
           refuse(choice, "its ranks fit different communicators");
       }
     }
+  }
+
+  std::string_view format_of(std::size_t witness) const {
+    return witness < witnesses_.size() ? witnesses_[witness].format
+                                       : measured_[witness - witnesses_.size()].format;
   }
 
   using Key = std::tuple<std::string, Op, std::int64_t>;  // -1: of unknown size
@@ -222,10 +254,12 @@ class Joining {
       row.host_calls.insert(calls_.texts[sequence.texts[static_cast<std::size_t>(call)]]);
     // What has no call there is only known to be in that communicator.
     if (call < 0 && sequence.facts == nullptr) return;
-    row.formats.insert(std::string(witnesses_[sequence.witness].format));
+    row.formats.insert(std::string(format_of(sequence.witness)));
     row.by = row.by ? std::max(*row.by, choice.by) : choice.by;
     row.confidence =
         row.confidence ? std::max(*row.confidence, choice.confidence) : choice.confidence;
+    if (call >= 0 && !sequence.ways.empty())
+      take_way(calls_.ways[sequence.ways[static_cast<std::size_t>(call)]], row);
     if (sequence.facts != nullptr) take_comm(sequence, op, row);
   }
 
@@ -237,11 +271,13 @@ class Joining {
     if (choices == nullptr || !op.bytes) return;
     const auto found = choices->find({op.op, *op.bytes});
     if (found == choices->end()) return;
-    for (const TunerChoice& choice : found->second) {
-      if (!choice.algorithm.empty()) row.algorithms.insert(choice.algorithm);
-      if (!choice.protocol.empty()) row.protocols.insert(choice.protocol);
-      row.channels.insert(choice.channels);
-    }
+    for (const TunerChoice& choice : found->second) take_way(choice, row);
+  }
+
+  static void take_way(const TunerChoice& choice, Gathered& row) {
+    if (!choice.algorithm.empty()) row.algorithms.insert(choice.algorithm);
+    if (!choice.protocol.empty()) row.protocols.insert(choice.protocol);
+    if (choice.channels > 0) row.channels.insert(choice.channels);
   }
 
   // What the communicator's first rank wrote of the tuner, in whichever file that stands.
@@ -282,7 +318,7 @@ class Joining {
       joined.operations += row.count;
       joined.without_witness += row.count - row.witnessed;
     }
-    for (std::size_t w = 0; w < witnesses_.size(); ++w) add_input(w, joined);
+    for (std::size_t w = 0; w < calls_.refused.size(); ++w) add_input(w, joined);
     return joined;
   }
 
@@ -301,7 +337,7 @@ class Joining {
     out.host_call = listed(row.host_calls);
     out.algorithm = listed(row.algorithms);
     out.protocol = listed(row.protocols);
-    if (row.channels.size() == 1 && *row.channels.begin() > 0) out.channels = *row.channels.begin();
+    if (row.channels.size() == 1) out.channels = *row.channels.begin();
     out.transport = listed(row.ways);
     out.nic = listed(row.adapters);
     out.witnesses.assign(row.formats.begin(), row.formats.end());
@@ -315,19 +351,12 @@ class Joining {
   }
 
   void add_input(std::size_t w, Joined& joined) {
-    JoinedInput input{.path = witnesses_[w].path,
-                      .format = std::string(witnesses_[w].format),
-                      .calls = 0,
-                      .joined = joined_calls_[w],
-                      .reason = calls_.refused[w]};
-    for (const auto& [process, comms] : calls_.comms[w]) {
-      for (const CommWitness& comm : comms)
-        input.calls += static_cast<std::int64_t>(comm.calls.size());
-    }
-    if (witnesses_[w].log == nullptr) {
-      input.calls = std::count_if(witnesses_[w].calls.begin(), witnesses_[w].calls.end(),
-                                  [](const WitnessCall& call) { return !call.p2p; });
-    }
+    JoinedInput input{
+        .path = w < witnesses_.size() ? witnesses_[w].path : measured_[w - witnesses_.size()].path,
+        .format = std::string(format_of(w)),
+        .calls = calls_.calls[w],
+        .joined = joined_calls_[w],
+        .reason = calls_.refused[w]};
     joined.calls += input.calls;
     joined.calls_without_operation += input.calls - input.joined;
     joined.inputs.push_back(std::move(input));
@@ -345,6 +374,7 @@ class Joining {
 
   const Job& job_;
   const std::vector<Witness>& witnesses_;
+  const std::vector<Measured>& measured_;
   CallSequences calls_;
   EventReader reader_{job_};
   std::map<std::uint64_t, const TunerChoices*> first_ranks_;  // by commId
@@ -355,8 +385,9 @@ class Joining {
 
 }  // namespace
 
-Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses) {
-  return Joining(job, witnesses).run();
+Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses,
+                      const std::vector<Measured>& measured) {
+  return Joining(job, witnesses, measured).run();
 }
 
 }  // namespace commlens

@@ -4,11 +4,14 @@
 #include <vector>
 
 #include "model/job.h"
+#include "model/measured.h"
 #include "model/witness.h"
 
 namespace commlens {
 
-// `witnesses`: those that are no timelines.
-Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses);
+// `witnesses`: those that are no timelines. `measured`: what was measured without one, call by
+// call.
+Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses,
+                      const std::vector<Measured>& measured);
 
 }  // namespace commlens

@@ -12,7 +12,6 @@
 #include "match/sequence_choice.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "match/sequence_match.h"
@@ -32,14 +31,6 @@ struct Fit {
   const CallSequence* sequence = nullptr;
   CallOrder order;
 };
-
-std::uint64_t communicator_of(const GroupIdentity& group) {
-  std::uint64_t id = 0;
-  const std::string& name = group.name;
-  if (!name.starts_with("0x")) return 0;
-  const auto read = std::from_chars(name.data() + 2, name.data() + name.size(), id, 16);
-  return read.ptr == name.data() + name.size() ? id : 0;
-}
 
 // Whether size, place, members and name leave it possible.
 bool can_be(const GroupIdentity& group, std::int64_t rank, const CallSequence& sequence) {
@@ -238,7 +229,7 @@ SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
   for (const CallSequence* candidate : candidates) {
     if (can_be(group, rank, *candidate)) possible.push_back(candidate);
   }
-  const std::uint64_t id = communicator_of(group);
+  const std::uint64_t id = communicator_number(group.name);
   const bool by_id = id != 0 && std::any_of(candidates.begin(), candidates.end(),
                                             [](const auto* c) { return c->communicator != 0; });
   const std::vector<CommEvent> compared = comparable(ops, by_id ? candidates : possible);

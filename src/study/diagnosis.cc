@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/perf.h"
+#include "diagnose/joint_calls.h"
 #include "diagnose/order.h"
 #include "diagnose/remarks.h"
 #include "diagnose/verdict.h"
@@ -95,6 +96,19 @@ Error nothing_usable(const Diagnosis& diagnosis, const DiagnoseOptions& options)
   return {ErrorKind::input, message};
 }
 
+// A verdict on a rank of which there are several dumps is not certain: the one that was not looked
+// at may say otherwise.
+void doubt_repeated(const std::vector<Witness>& witnesses, DiagnosisFinding& finding) {
+  const std::set<std::int64_t> repeated = repeated_ranks(witnesses);
+  if (repeated.empty() || finding.confidence != Confidence::certain) return;
+  std::vector<std::int64_t> ranks = finding.missing_ranks;
+  ranks.insert(ranks.end(), finding.held.begin(), finding.held.end());
+  for (const DifferingRank& row : finding.differing) ranks.push_back(row.rank);
+  const bool doubtful = std::any_of(ranks.begin(), ranks.end(),
+                                    [&](std::int64_t rank) { return repeated.contains(rank); });
+  if (doubtful) finding.confidence = Confidence::likely;
+}
+
 }  // namespace
 
 Diagnosis diagnose(const DiagnoseOptions& options) {
@@ -116,8 +130,10 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   // What they say together.
   std::vector<DiagnosisFinding> findings;
   for (const Verdict* verdict : verdicts()) {
-    for (DiagnosisFinding& finding : verdict->find(witnesses))
+    for (DiagnosisFinding& finding : verdict->find(witnesses)) {
+      doubt_repeated(witnesses, finding);
       findings.push_back(std::move(finding));
+    }
   }
   diagnosis.findings = order_findings(std::move(findings));
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());

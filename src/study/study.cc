@@ -267,7 +267,7 @@ void join(std::vector<ReadInput>& inputs, Job& job) {
     if (read.witness) witnesses.push_back(std::move(*read.witness));
   }
   if (witnesses.empty()) return;
-  job.joined = join_witnesses(job, witnesses);
+  job.joined = join_witnesses(job, witnesses, {});
   for (const JoinedInput& input : job.joined.inputs) {
     if (!input.reason.empty()) job.notes.add(Note::not_joined, input.path + ": " + input.reason);
   }

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Plants a secret wherever inputs of real jobs hold some, and looks for it in everything that every verb prints or writes:
+text, JSON, timelines, standard error, of whole inputs and of damaged ones.
+
+    secrets_test.py COMMLENS_BINARY
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import make_nsys  # noqa: E402
+
+SECRET = "hf_Qx7ZsecretT0ken9931"
+PID = 4242
+
+LOG = """\
+node-a:4242:4242 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0
+node-a:4242:4242 [0] NCCL INFO NCCL_PLUGIN_TOKEN set by environment to @
+node-a:4242:4242 [0] NCCL INFO AWS_SECRET_ACCESS_KEY set by environment to @
+node-a:4242:4242 [0] NCCL INFO NCCL_NET_PLUGIN_API_KEY set by environment to @.
+node-a:4242:4242 [0] NCCL INFO HF_TOKEN=@ was found in the environment
+node-a:4242:4242 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
+node-a:4242:4242 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId 0xabc - Init START
+node-a:4242:4242 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId 0xabc - Init COMPLETE
+node-a:4242:4242 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x7f0 recvbuff 0x7f1 count 256 datatype 7 op 0 root 0 comm 0x10 [nranks=2] stream 0x55
+
+node-a:4242:4242 [0] net.cc:12 NCCL WARN connect to https://user:@@10.0.0.7/ failed, password=@ refused
+node-a:4242:4242 [0] net.cc:13 NCCL WARN Cuda failure 'out of memory' --token @
++ export WANDB_API_KEY=@
++ python train.py --hf-token @ --password '@'
+Authorization: Bearer @
+{"api_key": "@"}
+[rank0]:[E ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=256, NumelOut=256, Timeout(ms)=600000) ran for 600001 milliseconds before timing out. token=@
+RuntimeError: NCCL error in: x.cpp:1, unhandled system error, api_key=@
+"""
+
+
+def kineto(rank):
+    """A small trace with an environment in its metadata, in its arguments and in what no reader asks for."""
+    meta = ('"Collective name": "allreduce", "In msg nelems": 256, "Out msg nelems": 256, "dtype": "Float", "Group size": 2, '
+            '"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1]"')
+    events = []
+    for seq in range(1, 9):
+        at, end = 1000 * seq, f'"External id": {seq}, "correlation": {seq}, "API_TOKEN": "{SECRET}", '
+        events += [
+            f'{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": {PID + rank}, "tid": 1, "ts": {at}, "dur": 9, '
+            f'"args": {{{end}{meta}, "Seq": {seq}}}}}',
+            f'{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": {PID + rank}, "tid": 1, "ts": {at + 2}, '
+            f'"dur": 3, "args": {{{end}"env": {{"HF_TOKEN": "{SECRET}"}}}}}}',
+            f'{{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 7, "ts": {at + 10}, '
+            f'"dur": 300, "args": {{{end}"device": 0, "stream": 7, {meta}}}}}',
+            f'{{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 9, "ts": {at + 400}, "dur": 300, '
+            f'"args": {{"device": 0, "stream": 9, "secret": "{SECRET}"}}}}']
+    head = {"schemaVersion": 1, "baseTimeNanoseconds": 0, "env": {"HF_TOKEN": SECRET}, "args": f"--token {SECRET}",
+            "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2, "store_password": SECRET,
+                                "env": {"WANDB_API_KEY": SECRET}}}
+    return json.dumps(head)[:-1] + ', "traceEvents": [' + ",\n".join(events) + f'], "user_metadata": "{SECRET}"}}'
+
+
+def dump(rank):
+    entry = {"record_id": 1, "pg_id": 0, "process_group": ["0", "default_pg"], "collective_seq_id": 9, "p2p_seq_id": 0, "op_id": 9,
+             "profiling_name": "nccl:all_reduce", "time_created_ns": 1, "input_sizes": [[256]], "input_dtypes": ["Float"],
+             "output_sizes": [[256]], "output_dtypes": ["Float"], "state": "scheduled", "retired": False, "is_p2p": False,
+             "timeout_ms": 600000, "env": {"HF_TOKEN": SECRET},
+             "frames": [{"name": "step", "filename": "train.py", "line": 42, "locals": {"token": SECRET}}]}
+    return json.dumps({"version": "2.9", "env": {"HF_TOKEN": SECRET}, "comm_lib_version": "2.21.5",
+                       "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]", "password": SECRET}},
+                       "pg_status": {}, "entries": [entry] if rank == 0 else []})
+
+
+def write_inputs(folder):
+    """Pairs of a name and its bytes; whole ones and damaged ones."""
+    for rank in (0, 1):
+        (folder / f"rank-{rank}.json").write_text(kineto(rank))
+        (folder / f"dump_{rank}").write_text(dump(rank))
+    (folder / "nccl.log").write_text(LOG.replace("@", SECRET))
+    make_nsys.write(folder / "export.sqlite", SECRET)
+    damaged = folder / "damaged"
+    damaged.mkdir()
+    for source in sorted(folder.iterdir()):
+        if not source.is_file():
+            continue
+        data = source.read_bytes()
+        # Cut inside the secret, behind it, in the middle and near the end.
+        at = data.find(SECRET.encode())
+        for name, end in (("in", at + 9), ("behind", at + len(SECRET)), ("half", len(data) // 2), ("late", len(data) - 40)):
+            (damaged / f"{name}-{source.name}").write_bytes(data[:end])
+        (damaged / f"bytes-{source.name}").write_bytes(data[:len(data) // 3] + b"\xff\x00{\"" + data[len(data) // 3 + 4:])
+    # Events and values that cannot be read, with the secret first.
+    odd = [f'{{"args": {{"HF_TOKEN": "{SECRET}"}}, "name": "a "quote" in it", "ph": "X"}}', f'"{SECRET}"', f'["{SECRET}"]',
+           f'{{"HF_TOKEN": "{SECRET}" "ph": "X"}}', f'{{"ph": "X", "cat": "kernel", "name": "g", "ts": "{SECRET}", "args": {{}}}}']
+    whole = kineto(0)
+    (damaged / "odd.json").write_text(whole.replace('"traceEvents": [', '"traceEvents": [' + ",\n".join(odd) + ",\n"))
+    (damaged / "odd-member.json").write_text(whole.replace('{"schemaVersion"', f'{{"env": "{SECRET}" "x", "schemaVersion"'))
+    (damaged / "unknown.json").write_text(json.dumps({"HF_TOKEN": SECRET}))
+    (damaged / "unknown.bin").write_bytes(SECRET.encode() * 3)
+    (damaged / "hosts.txt").write_text(f"0 {SECRET}\n")
+
+
+def commands(folder):
+    inputs = sorted(str(path) for path in folder.rglob("*") if path.is_file())
+    for verb in ("formats", "analyses", "notes"):
+        for how in ("text", "json"):
+            yield [verb, "--format", how]
+    together = [str(folder / name) for name in ("rank-0.json", "rank-1.json", "nccl.log", "dump_0", "dump_1")]
+    for paths in [[str(folder)], [str(folder / "damaged")], together] + [[path] for path in inputs]:
+        for how in ("text", "json"):
+            yield ["analyze", "--format", how, *paths]
+            yield ["diagnose", "--format", how, *paths]
+            yield ["whatif", "--comm-speed", "2", "--format", how, *paths]
+        yield ["timeline", "-o", "-", *paths]
+    yield ["analyze", "--by", "op,stream", "--explain", "0", "--format", "json", *together]
+    yield ["analyze", "--context", "always", "--format", "json", *together]
+    yield ["demo", "--format", "json"]
+
+
+def main():
+    binary, leaks, ran = str(pathlib.Path(sys.argv[1]).resolve()), [], 0
+    codes = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "inputs"
+        folder.mkdir()
+        write_inputs(folder)
+        for words in commands(folder):
+            done = subprocess.run([binary, *words], cwd=name, capture_output=True, check=False, timeout=60)
+            ran += 1
+            codes[done.returncode] = codes.get(done.returncode, 0) + 1
+            for where, text in (("standard output", done.stdout), ("standard error", done.stderr)):
+                # A part of it is a leak as well.
+                for part in (SECRET, SECRET[:9]):
+                    if part.encode() in text:
+                        line = next(line for line in text.splitlines() if part.encode() in line)
+                        leaks.append(f"{' '.join(words)}: {where}: {line[:300].decode(errors='replace')}")
+                        break
+            if done.returncode not in (0, 1, 2, 3):
+                leaks.append(f"{' '.join(words)}: exit {done.returncode}: {done.stderr[:300].decode(errors='replace')}")
+    print("\n".join(leaks) or f"{ran} commands (exit codes {codes}): the secret is in no output")
+    # Nothing is shown by a test in which nothing ran.
+    return 1 if leaks or not codes.get(0) or not codes.get(1) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
