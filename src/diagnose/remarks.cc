@@ -71,7 +71,8 @@ void add_repeated(const std::vector<Witness>& witnesses, const std::vector<Joint
 }
 
 // Timelines: which are cut, and what they leave open.
-void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::string>& remarks) {
+void add_of_traces(const std::vector<Witness>& witnesses, bool anything_found,
+                   std::vector<std::string>& remarks) {
   std::vector<std::int64_t> cut;
   std::set<std::int64_t> whole;  // another recording of the rank may be
   std::vector<std::string> nameless;
@@ -95,8 +96,8 @@ void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::strin
   cut.erase(std::unique(cut.begin(), cut.end()), cut.end());
   std::erase_if(cut, [&whole](std::int64_t rank) { return whole.contains(rank); });
   const std::string_view what_is_lost =
-      " early: what is absent from them may have stood in the lost part, so that nothing is "
-      "concluded from it";
+      " early: what is absent there may have stood in the lost part, so that nothing is concluded "
+      "from that";
   if (!cut.empty())
     remarks.push_back((cut.size() == 1 ? "the trace of " : "the traces of ") + rank_words(cut) +
                       (cut.size() == 1 ? " ends" : " end") + std::string(what_is_lost));
@@ -111,6 +112,7 @@ void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::strin
         "these traces do not number the calls of groups on the host (record CPU activities with a "
         "PyTorch that writes Seq), so that they cannot tell who did not come; Flight Recorder "
         "dumps do");
+  if (anything_found) return;
   for (const TraceWait& wait : find_trace_waits(witnesses)) {
     if (!wait.missing.empty()) continue;
     std::string text = rank_words(wait.waiting) + " called " + std::string(op_name(wait.op)) + " " +
@@ -131,7 +133,7 @@ void add_of_traces(const std::vector<Witness>& witnesses, std::vector<std::strin
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found) {
   std::vector<std::string> remarks;
   const std::vector<JointCalls> jobs = join_calls(witnesses);
-  add_of_traces(witnesses, remarks);
+  add_of_traces(witnesses, anything_found, remarks);
   add_repeated(witnesses, jobs, remarks);
   for (const JointCalls& job : jobs) {
     const auto absent = absent_ranks(job);

@@ -31,7 +31,7 @@ struct JoinedRow {
   std::int64_t count = 0;             // communications on the timelines
   std::int64_t witnessed = 0;         // of these, with a call of a witness
   std::string kernel;                 // as the timelines name it; the most frequent
-  std::string host_call;              // "ncclAllReduce", "nccl:all_reduce (train.py:42 step)"
+  std::string host_call;              // "ncclAllReduce", "all_reduce (train.py:42 step)"
   std::string algorithm;              // "RING": by logs and plugins only
   std::string protocol;               // "LL128"
   std::optional<std::int64_t> channels;
