@@ -36,9 +36,9 @@ std::string last_words(const SeenGroup& seen, std::int64_t rank) {
                    "; its recording goes on for " + std::to_string(open) + " ms after that call");
 }
 
-class Waits {
+class TraceJoiner {
  public:
-  explicit Waits(const std::vector<Witness>& witnesses) {
+  explicit TraceJoiner(const std::vector<Witness>& witnesses) {
     for (const Witness& witness : witnesses) {
       if (witness.trace == nullptr || witness.trace->rank < 0) continue;
       // Of a rank that was recorded twice the longer recording counts.
@@ -128,7 +128,7 @@ class Waits {
 }  // namespace
 
 std::vector<TraceWait> find_trace_waits(const std::vector<Witness>& witnesses) {
-  return Waits(witnesses).run();
+  return TraceJoiner(witnesses).run();
 }
 
 }  // namespace commlens
