@@ -133,6 +133,43 @@ TEST(Advice, UnequalShardingIsNamedWithItsRank) {
   EXPECT_LT(finding->alone, (with - step_of(scenario)) * 3 / 2);
 }
 
+// What larger or smaller buckets are said to gain is what the same job gains that has them.
+void expect_bucket_gain(simulate::Scenario scenario, std::int64_t advised, std::string_view id,
+                        double within) {
+  const Study study = simulated(scenario);
+  const Finding* finding = find(study.job.findings, id);
+  ASSERT_NE(finding, nullptr) << id;
+  const Ns with = step_of(scenario);
+  scenario.spec.bucket_bytes = advised;
+  const auto gain = static_cast<double>(with - step_of(scenario));
+  EXPECT_NEAR(static_cast<double>(finding->alone), gain, within * gain) << id;
+}
+
+// 16 ranks on two hosts, 43 MB of gradients.
+simulate::Scenario bucket_job(Ns layer_time, Ns alpha, double gbs, std::int64_t bucket) {
+  simulate::Scenario scenario = job_with(16, 1, {});
+  scenario.spec.layers = 16;
+  scenario.spec.layer_bytes = 2'700'000;
+  scenario.spec.layer_forward_ns = layer_time;
+  scenario.spec.inter.alpha_ns = alpha;
+  scenario.spec.inter.gbs = gbs;
+  scenario.spec.noise = 0;
+  scenario.spec.bucket_bytes = bucket;
+  return scenario;
+}
+
+TEST(Advice, LargerBucketsGainWhatAJobWithThemGains) {
+  // Half of the rate is reached at 1.28 MB (120 us at 20 GB/s, of 16 ranks): four times that.
+  expect_bucket_gain(bucket_job(100'000, 120'000, 20, 1'000'000), 5'120'000, "larger_buckets",
+                     0.05);
+}
+
+TEST(Advice, SmallerBucketsGainWhatAJobWithThemGains) {
+  // Half of the rate at 384 kB: parts of 1.5 MB.
+  expect_bucket_gain(bucket_job(300'000, 60'000, 12, 22'000'000), 1'536'000, "smaller_buckets",
+                     0.2);
+}
+
 // A healthy job has no culprit and no contention: kernels of one name that run beside communication
 // are of other shapes there, not slower.
 TEST(Advice, HealthyJobsHaveNoCulprit) {

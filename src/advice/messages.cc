@@ -135,44 +135,64 @@ std::vector<Candidate> find_small_messages(const Scene& scene) {
 constexpr std::int64_t kSurelyLarge = 100'000'000;
 constexpr std::int64_t kPartsOfOneSize = 4;
 
+// A message as it would have been sent in parts.
+struct Sent {
+  std::uint32_t row = 0;
+  std::uint32_t node = kNoNode;
+  std::int64_t step = kUnknown;
+  Ns full = 0;  // when all of it was there
+  Ns done = 0;
+};
+
 struct Large {
+  explicit Large(const Graph& graph) : transfers(graph) {}
+  const Transfers transfers;
   Messages messages;
+  Sent before;
   Ns idle = 0;            // of the streams before them
   bool one_size = false;  // alpha is not known
 };
 
-// The time before a message in which its first parts were ready and its stream idle. Gradients come
-// one after another during the backward pass: of the time since another step's message, that is no
-// less than half.
-Ns idle_before(const Scene& scene, std::uint32_t row, std::size_t i, const CommOp& op) {
-  const RankTimeline& rank = scene.job().ranks[row];
-  const Work& work = rank.work;
-  const std::uint32_t node = work.comm[i].node;
-  if (std::binary_search(work.stream_begins.begin(), work.stream_begins.end(), node)) return 0;
-  const Ns idle = work.start[node] - work.end[node - 1];
-  const bool follows = i > 0 && work.comm[i - 1].node == node - 1;
-  const CommNode& before = work.comm[follows ? i - 1 : i];
-  const bool same_step =
-      follows && op.step != kUnknown && rank.devices[before.device].comm[before.op].step == op.step;
-  return same_step ? idle : idle / 2;
+// When the last of equal parts has been sent: they become ready one after another in `filling`, and
+// the link sends one at a time, from `free` on.
+Ns done_in_parts(std::int64_t parts, Ns each, Interval filling, Ns free) {
+  Ns done = free;
+  for (std::int64_t part = 1; part <= parts; ++part) {
+    const auto share = static_cast<double>(part) / static_cast<double>(parts);
+    const auto filled = static_cast<Ns>(share * static_cast<double>(filling.length()));
+    done = std::max(done, filling.start + filled) + each;
+  }
+  return done;
 }
 
-// How much sooner a message would be done had its first parts been sent while its stream was idle.
-Ns saved_by_parts(std::int64_t parts, Ns alpha, Ns transfer, Ns idle) {
-  if (parts < 2) return 0;
-  return std::min(idle, transfer - transfer / parts) - (parts - 1) * alpha;
-}
-
+// A bucket fills from when the one before was full. Of the time since another step's message,
+// gradients come in half of it at least, the backward pass. What began as soon as its stream was
+// free may have been full before, nobody knows since when: it stays as it was.
 void add_large(const Scene& scene, std::uint32_t row, std::size_t i, const CommOp& op,
                const MatchedOp* matched, Large& large) {
   if (matched == nullptr || !op.bytes) return;
   const auto fit = fitted(scene, op, matched);
   if (!fit && (*op.bytes < kSurelyLarge || scene.fit_of(*matched) != nullptr)) return;
-  const Ns idle = idle_before(scene, row, i, op);
-  const Ns transfer = transfer_length(scene.graph(), row, scene.graph().work(row).comm[i]);
+  const Work& work = scene.graph().work(row);
+  const std::uint32_t node = work.comm[i].node;
+  const bool first = std::binary_search(work.stream_begins.begin(), work.stream_begins.end(), node);
+  const Ns start = work.start[node];
+  const Ns idle = first ? 0 : start - work.end[node - 1];
+  const Ns transfer = large.transfers.length(row, work.comm[i]);
   const std::int64_t parts = fit ? *op.bytes / (kGoodSize * fit->half) : kPartsOfOneSize;
-  const Ns saved = saved_by_parts(parts, fit ? fit->fit->alpha_ns : 0, transfer, idle);
-  if (saved <= 0 || transfer <= 0) return;
+
+  const Sent before = large.before;
+  const bool follows = !first && before.row == row && before.node == node - 1 &&
+                       op.step != kUnknown && before.step == op.step;
+  large.before = {.row = row, .node = node, .step = op.step, .full = start, .done = work.end[node]};
+  if (parts < 2 || transfer <= 0 || idle <= work.latencies.stream) return;
+  const Ns alpha = std::min(transfer, fit ? fit->fit->alpha_ns : 0);
+  const Ns done = done_in_parts(parts, alpha + (transfer - alpha) / parts,
+                                {follows ? before.full : start - idle / 2, start},
+                                follows ? before.done : work.end[node - 1]);
+  const Ns saved = start + transfer - done;
+  if (saved <= 0) return;
+  large.before.done = done;
   if (large.messages.count == 0) large.messages.candidate.change = unchanged(scene.graph());
   if (fit) {
     count(op, *fit, large.messages);
@@ -192,7 +212,7 @@ std::int64_t part_size(const Large& large) {
 }
 
 std::vector<Candidate> find_large_buckets(const Scene& scene) {
-  Large large;
+  Large large(scene.graph());
   scene.each_communication(
       [&](std::uint32_t row, std::size_t i, const CommOp& op, const MatchedOp* matched) {
         if ((op.op == Op::all_reduce || op.op == Op::reduce_scatter) &&

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "replay/transfer.h"
-
 namespace commlens {
 
 void Buckets::apply(Assumption& assumption) {
@@ -43,11 +41,11 @@ void Buckets::close(std::uint32_t rank, Open& bucket, std::vector<double>& facto
   if (bucket.messages.size() > 1) {
     const std::vector<CommNode>& comm = graph_.work(rank).comm;
     Ns sum = 0;
-    for (const std::size_t i : bucket.messages) sum += transfer_length(graph_, rank, comm[i]);
+    for (const std::size_t i : bucket.messages) sum += transfers_.length(rank, comm[i]);
     sum -= static_cast<Ns>(bucket.messages.size() - 1) * bucket.alpha;
     merged_ += static_cast<std::int64_t>(bucket.messages.size()) - 1;
     const std::size_t last = bucket.messages.back();
-    const Ns own = transfer_length(graph_, rank, comm[last]);
+    const Ns own = transfers_.length(rank, comm[last]);
     for (const std::size_t i : bucket.messages) factors[i] = Assumption::kRemoved;
     factors[last] =
         own > 0 ? std::max(0.0, static_cast<double>(sum) / static_cast<double>(own)) : 1;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "replay/replay.h"
+#include "replay/transfer.h"
 
 namespace commlens {
 
@@ -11,7 +12,8 @@ namespace commlens {
 // moves the bytes of all, and saves what each of the others costs to begin; the others are gone.
 class Buckets {
  public:
-  Buckets(const Graph& graph, std::int64_t bytes) : graph_(graph), bytes_(bytes) {}
+  Buckets(const Graph& graph, std::int64_t bytes)
+      : graph_(graph), transfers_(graph), bytes_(bytes) {}
 
   // Sets factors of Assumption::transfer, which has one for each communication.
   void apply(Assumption& assumption);
@@ -36,6 +38,7 @@ class Buckets {
   Ns alpha_of(Op op, const GroupIdentity& group);
 
   const Graph& graph_;
+  const Transfers transfers_;
   const std::int64_t bytes_;
   std::int64_t messages_ = 0;
   std::int64_t merged_ = 0;

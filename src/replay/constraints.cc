@@ -1,8 +1,6 @@
 #include "replay/constraints.h"
 
 #include <algorithm>
-#include <limits>
-#include <optional>
 
 #include "base/parallel.h"
 
@@ -22,11 +20,10 @@ Constraint::Kind kind_of(Reason reason) {
 }  // namespace
 
 Constraints::Constraints(const Graph& graph, unsigned threads)
-    : graph_(graph), ranks_(graph.job().ranks.size()) {
+    : graph_(graph), ranks_(graph.job().ranks.size()), leaves_(find_leaves(graph)) {
   take_recorded();
   for_each_parallel(ranks_.size(), threads,
                     [this](std::size_t rank) { constrain(static_cast<std::uint32_t>(rank)); });
-  find_leaves();
 }
 
 void Constraints::take_recorded() {
@@ -86,29 +83,6 @@ void Constraints::constrain(std::uint32_t rank) {
 
   table.comm_of.assign(work.size(), kNoComm);
   for (std::uint32_t i = 0; i < work.comm.size(); ++i) table.comm_of[work.comm[i].node] = i;
-}
-
-void Constraints::find_leaves() {
-  const Matching& matching = graph_.job().matching;
-  leaves_.resize(matching.parts.size());
-  for (std::size_t op = 0; op < matching.ops.size(); ++op) {
-    const auto members = graph_.members(op);
-    Graph::Range last_range;
-    Ns last_come = kNoInstant;  // of those that the member before needed
-    for (std::uint32_t part = 0; part < members.size(); ++part) {
-      if (members[part] == kNoNode) continue;
-      Leave& leave = leaves_[matching.ops[op].first + part];
-      leave.needed = graph_.needed(op, part);
-      if (leave.needed != last_range) {
-        last_range = leave.needed;
-        last_come = kNoInstant;
-        for (std::uint32_t i = last_range.first; i < last_range.last; ++i) {
-          if (members[i] != kNoNode) last_come = std::max(last_come, starts_[members[i]]);
-        }
-      }
-      leave.transfer = ends_[members[part]] - std::max(last_come, starts_[members[part]]);
-    }
-  }
 }
 
 Ns Constraints::residual(ItemId node) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "replay/graph.h"
+#include "replay/transfer.h"
 
 namespace commlens {
 
@@ -26,12 +27,6 @@ struct Constraint {
   Ns after = 0;   // no earlier than this long behind `of`: latency and residual (replay.cc)
   ItemId of = 0;  // the end of a node; nodes() + a stretch: its begin
   Kind kind = Kind::fixed;
-};
-
-// How a member leaves an operation: `transfer` after the last of those that it needs has come.
-struct Leave {
-  Ns transfer = 0;
-  Graph::Range needed;
 };
 
 class Constraints {
@@ -77,7 +72,6 @@ class Constraints {
   void take_recorded();
   Constraint without_residual(const Dependency& dependency) const;
   void constrain(std::uint32_t rank);
-  void find_leaves();
 
   const Graph& graph_;
   std::vector<Rank> ranks_;

@@ -1,22 +1,49 @@
 #include "replay/transfer.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace commlens {
 
-Ns transfer_length(const Graph& graph, std::uint32_t rank, const CommNode& comm) {
-  const Work& work = graph.work(rank);
-  Ns together = work.start[comm.node];
-  const Graph::Membership in = graph.membership(rank, comm.node);
-  if (in.op < 0) return work.end[comm.node] - together;
-  const auto members = graph.members(static_cast<std::size_t>(in.op));
-  const Graph::Range needed = graph.needed(static_cast<std::size_t>(in.op), in.part);
-  for (std::uint32_t i = needed.first; i < needed.last; ++i) {
-    if (members[i] == kNoNode) continue;
-    const std::uint32_t other = graph.rank_of_node(members[i]);
-    together = std::max(together, graph.work(other).start[graph.local(other, members[i])]);
+std::vector<Leave> find_leaves(const Graph& graph) {
+  constexpr Ns kNobody = std::numeric_limits<Ns>::min();
+  const Matching& matching = graph.job().matching;
+  std::vector<Leave> leaves(matching.parts.size());
+  for (std::size_t op = 0; op < matching.ops.size(); ++op) {
+    const auto members = graph.members(op);
+    const std::uint32_t first = matching.ops[op].first;
+    const auto row_of = [&](std::uint32_t part) {
+      return graph.local(matching.parts[first + part].rank, members[part]);
+    };
+    const auto start = [&](std::uint32_t part) {
+      return graph.work(matching.parts[first + part].rank).start[row_of(part)];
+    };
+    Graph::Range last_range;
+    Ns last_comes = kNobody;  // of those that the member before needed: most often all need all
+    for (std::uint32_t part = 0; part < members.size(); ++part) {
+      if (members[part] == kNoNode) continue;
+      Leave& leave = leaves[first + part];
+      leave.needed = graph.needed(op, part);
+      if (leave.needed != last_range) {
+        last_range = leave.needed;
+        last_comes = kNobody;
+        for (std::uint32_t i = last_range.first; i < last_range.last; ++i) {
+          if (members[i] != kNoNode) last_comes = std::max(last_comes, start(i));
+        }
+      }
+      leave.transfer = graph.work(matching.parts[first + part].rank).end[row_of(part)] -
+                       std::max(last_comes, start(part));
+    }
   }
-  return std::max<Ns>(0, work.end[comm.node] - together);
+  return leaves;
+}
+
+Ns Transfers::length(std::uint32_t rank, const CommNode& comm) const {
+  const Work& work = graph_.work(rank);
+  const Graph::Membership in = graph_.membership(rank, comm.node);
+  if (in.op < 0) return work.end[comm.node] - work.start[comm.node];
+  const MatchedOp& op = graph_.job().matching.ops[static_cast<std::size_t>(in.op)];
+  return std::max<Ns>(0, leaves_[op.first + in.part].transfer);
 }
 
 }  // namespace commlens

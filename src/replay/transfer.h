@@ -1,11 +1,31 @@
-// The part of a communication in which it moves data.
+// How long communications take to move their data, once everyone whom they need is there.
 #pragma once
+
+#include <vector>
 
 #include "replay/graph.h"
 
 namespace commlens {
 
-// How long a communication of a rank (row) moves data: from its last arrival on.
-Ns transfer_length(const Graph& graph, std::uint32_t rank, const CommNode& comm);
+// How a member leaves an operation: `transfer` after the last of those that it needs has come.
+// Negative where clocks contradict each other.
+struct Leave {
+  Ns transfer = 0;
+  Graph::Range needed;
+};
+// By row of Matching::parts; nothing for parts that the graph does not hold. Linear in the parts
+// where members of an operation need the same others, as they do but for rooted ones.
+std::vector<Leave> find_leaves(const Graph& graph);
+
+// Answers for single communications; one that is in no operation takes as long as it was seen.
+class Transfers {
+ public:
+  explicit Transfers(const Graph& graph) : graph_(graph), leaves_(find_leaves(graph)) {}
+  Ns length(std::uint32_t rank, const CommNode& comm) const;
+
+ private:
+  const Graph& graph_;
+  const std::vector<Leave> leaves_;
+};
 
 }  // namespace commlens

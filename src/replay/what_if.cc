@@ -192,6 +192,7 @@ std::vector<RankPrediction> by_rank(const Graph& graph, const Outcome& outcome) 
 
 // Bytes have to be moved even where nobody waits for them: the longest that any stream transfers.
 Ns busiest_stream(const Graph& graph) {
+  const Transfers transfers(graph);
   Ns most = 0;
   for (std::uint32_t rank = 0; rank < graph.job().ranks.size(); ++rank) {
     const Work& work = graph.work(rank);
@@ -200,7 +201,7 @@ Ns busiest_stream(const Graph& graph) {
       const auto stream = static_cast<std::size_t>(
           std::upper_bound(work.stream_begins.begin(), work.stream_begins.end(), comm.node) -
           work.stream_begins.begin());
-      sums[stream] += transfer_length(graph, rank, comm);
+      sums[stream] += transfers.length(rank, comm);
     }
     for (const auto& [stream, sum] : sums) most = std::max(most, sum);
   }
