@@ -95,6 +95,7 @@ def check_json(program, folder, odd):
     printed = set(printed_keys(analysis(program, folder, "--by", all_keys))) | set(printed_keys(odd))
     printed |= set(printed_keys(slow_analysis(program, folder))) | set(printed_keys(open_analysis(program, folder)))
     printed |= set(printed_keys(joined_analysis(program, folder)))
+    printed |= set(printed_keys(measured_analysis(program)))
     # A table is written as a key of `by`, whatever its name.
     printed = {key for key in printed if not re.match(r"by\.(?!NAME)[\w,]+$", key) or key.count(",") == 0}
     documented = set(documented_keys(read(DOCS / "json.md")))
@@ -115,6 +116,12 @@ def joined_analysis(program, folder):
     log = "node-0:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1b000 commId 0x2 - Init COMPLETE\n"
     pathlib.Path(folder, "nccl.log").write_text(log)
     return json.loads(program.output("analyze", "run/", "nccl.log", "--format", "json", cwd=folder))
+
+
+def measured_analysis(program):
+    """Of inputs that are no timelines: calls, who waited in them, timers."""
+    data = ROOT / "tests" / "data" / "measured"
+    return json.loads(program.output("analyze", data / "inspector", data / "training.log", "--format", "json"))
 
 
 def open_analysis(program, folder):

@@ -32,14 +32,14 @@ MAY = {
 # Folders of equals: one file per format, analysis or writer, none of which knows another. A file may include its own
 # family (the first word of its name: kineto_json.cc and kineto_names.h are one), and the families that all share.
 SHARED = {
-    "ingest": "format call chrome json key pickle tree window witness",
+    "ingest": "format call chrome json key measured pickle tree window witness",
     "analysis": "analysis",
     "diagnose": "verdict joint words",
     "advice": "advice candidate words",
     "report": "writer",
 }
 # The files whose work it is to know all of them.
-LISTS = {"ingest/formats", "ingest/load", "ingest/load_witness", "ingest/witness_formats", "analysis/analyses",
+LISTS = {"ingest/formats", "ingest/load", "ingest/load_witness", "ingest/measured_formats", "ingest/witness_formats", "analysis/analyses",
          "advice/finders", "diagnose/verdicts", "report/writers"}
 
 # (header, where it may be included, why not elsewhere); places are full matches of "folder/file.ext".

@@ -7,6 +7,7 @@ extern const Analysis kStragglers;
 extern const Analysis kExplain;
 extern const Analysis kLedger;
 extern const Analysis kBreakdown;
+extern const Analysis kMeasured;
 extern const Analysis kOperations;
 extern const Analysis kGroups;
 extern const Analysis kSizes;
@@ -22,9 +23,9 @@ extern const Analysis kFindings;
 namespace {
 
 constexpr const Analysis* kAnalyses[] = {
-    &kStragglers,     &kExplain,     &kLedger, &kFindings, &kCriticalPath,
-    &kBreakdown,      &kOperations,  &kGroups, &kSizes,    &kSlices,
-    &kEvidenceCounts, &kCollectives, &kJoined, &kClocks,   &kWaits};
+    &kStragglers, &kExplain, &kLedger, &kFindings, &kCriticalPath,   &kBreakdown,
+    &kOperations, &kGroups,  &kSizes,  &kSlices,   &kEvidenceCounts, &kCollectives,
+    &kJoined,     &kClocks,  &kWaits,  &kMeasured};
 
 }  // namespace
 

@@ -173,10 +173,11 @@ Result run_breakdown(const Job& job, const AnalysisOptions&) {
                            std::to_string(job.ranks.size()) +
                            " recordings (see the notes); they are in no sum.");
   }
-  if (!gpu.any && !host.any) {
+  if (!gpu.any && !host.any && !only_measured(job)) {
     result.lines.push_back("No GPU events: nothing can be said about communication on the GPU.");
   }
   result.tables.push_back(ranks_table(job));
+  result.tables.back().known = !only_measured(job);
   result.tables.push_back(steps_table(job));
   result.tables.back().known = has_timelines(job);
   return result;

@@ -85,7 +85,56 @@ Table mismatch_table(const Matching& matching) {
   return table;
 }
 
+// Of inputs that are no timelines, where they number their calls and come of several ranks.
+Result measured_collectives(const Job& job) {
+  Result result;
+  MethodCount whole;
+  std::int64_t partial = 0;
+  Table mismatches = mismatch_table({});
+  bool several = false;
+  for (const MeasuredSequence& row : job.measured.sequences) {
+    several = several || row.reporting > 1;
+    whole.whole += row.matched;
+    whole.operations += row.matched + row.partial + row.mismatched;
+    partial += row.partial;
+    const auto add = [&](std::string_view kind, std::int64_t count, std::string reason) {
+      if (count == 0) return;
+      mismatches.rows.push_back({std::string(kind), row.group, Cell(), Cell(), count,
+                                 std::string(op_name(row.op)) + ": " + std::move(reason)});
+    };
+    add("missing_member", row.partial,
+        "not recorded by all " + std::to_string(row.size) +
+            " ranks: records may have been dropped, or a file is not here");
+    add("bytes", row.mismatched, "ranks recorded other sizes");
+  }
+  if (!several) {
+    result.tables.push_back({.name = "collectives",
+                             .section = {},
+                             .title = {},
+                             .columns = {},
+                             .rows = {},
+                             .known = false});
+    return result;
+  }
+  std::int64_t unmatched = 0;  // without a number that ranks agree on
+  for (const Measured& file : job.measured.files) {
+    for (const MeasuredCall& call : file.calls) unmatched += call.number < 0 ? 1 : 0;
+  }
+  std::array<MethodCount, kMatchedByCount> counts{};
+  counts[static_cast<std::size_t>(MatchedBy::sequence)] = whole;
+  Matching sums;
+  sums.matched = whole.whole;
+  sums.partial = partial;
+  sums.mismatched = whole.operations - whole.whole - partial;
+  sums.unmatched = unmatched;
+  result.tables.push_back(sums_table(sums, counts));
+  result.tables.push_back(method_table(counts));
+  result.tables.push_back(std::move(mismatches));
+  return result;
+}
+
 Result run_collectives(const Job& job, const AnalysisOptions&) {
+  if (only_measured(job)) return measured_collectives(job);
   Result result;
   if (!has_several_ranks(job)) {
     result.tables.push_back({.name = "collectives",

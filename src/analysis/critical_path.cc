@@ -258,7 +258,7 @@ std::string sentence(const Job& job) {
 Result run_critical_path(const Job& job, const AnalysisOptions&) {
   Result result;
   if (!job.path.known || job.path.window.length() == 0) {
-    if (!job.path.missing.empty())
+    if (!job.path.missing.empty() && !only_measured(job))
       result.lines.push_back("No critical path: " + job.path.missing + ".");
     result.tables.push_back(unknown_table());
     return result;

@@ -42,6 +42,7 @@ Result run_evidence(const Job& job, const AnalysisOptions&) {
               " stands only in a kernel name that can lie";
     result.lines.push_back(line + ".");
   }
+  table.known = !only_measured(job);
   result.tables.push_back(std::move(table));
   return result;
 }

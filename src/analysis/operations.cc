@@ -3,11 +3,26 @@
 
 #include "analysis/analysis.h"
 #include "model/comm_stats.h"
+#include "model/measured_stats.h"
 
 namespace commlens {
 namespace {
 
+// Of inputs that are no timelines.
+Result measured_operations(const Job& job) {
+  std::map<Op, MeasuredStats> by_op;
+  for (const Measured& file : job.measured.files) {
+    for (const MeasuredCall& call : file.calls)
+      by_op[call.op].add(call, file.groups[call.group].size);
+  }
+  Result result;
+  result.tables.push_back(measured_ops_table(by_op, "Operations (all inputs)"));
+  result.tables.back().known = !by_op.empty();
+  return result;
+}
+
 Result run_operations(const Job& job, const AnalysisOptions&) {
+  if (only_measured(job)) return measured_operations(job);
   std::map<Op, CommStats> by_op;
   for (const RankTimeline& rank : job.ranks) {
     for (const DeviceTimeline& device : rank.devices) {

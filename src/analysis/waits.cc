@@ -146,7 +146,45 @@ Table matrix_table(const Job& job) {
   return table;
 }
 
+// Of inputs that are no timelines. What lay under compute, and where waiting came from, is not
+// known.
+Result measured_waits(const Job& job) {
+  const MeasuredWaits& measured = job.measured.waits;
+  Waits sums;
+  sums.total = measured.total;
+  sums.undecidable = measured.undecidable;
+  sums.unattributed = measured.total;
+  std::map<std::int64_t, std::pair<Ns, Ns>> by_rank;  // waited, caused
+  for (std::size_t row = 0; row < measured.global.size(); ++row) {
+    by_rank[measured.global[row]].first += measured.by_rank[row].waited;
+    by_rank[measured.global[row]].second += measured.by_rank[row].caused;
+  }
+  std::map<std::pair<std::int64_t, std::int64_t>, Ns> blame;
+  for (const auto& [who, time] : measured.blame) {
+    if (measured.ranks_known)
+      blame[{measured.global[who.first], measured.global[who.second]}] += time;
+  }
+  Table ranks = rank_table({});
+  for (const auto& [rank, row] : by_rank)
+    ranks.rows.push_back({rank, row.first, Cell(), row.second, Cell()});
+  std::stable_sort(ranks.rows.begin(), ranks.rows.end(), [](const auto& a, const auto& b) {
+    return std::get<std::int64_t>(a[3]) > std::get<std::int64_t>(b[3]);
+  });
+  Table pairs = blame_table({});
+  for (const auto& [who, time] : blame) pairs.rows.push_back({who.first, who.second, time});
+  Table origins = origin_table({});
+  ranks.known = measured.ranks_known;
+  ranks.title.clear();  // the table of measured waits says more
+  pairs.known = measured.ranks_known;
+  origins.known = false;
+  Result result;
+  result.tables.push_back(sums_table(sums));
+  for (Table* table : {&ranks, &pairs, &origins}) result.tables.push_back(std::move(*table));
+  return result;
+}
+
 Result run_waits(const Job& job, const AnalysisOptions&) {
+  if (job.measured.waits.known && only_measured(job)) return measured_waits(job);
   Result result;
   if (!job.waits.known) {
     result.tables.push_back(

@@ -5,7 +5,7 @@ namespace commlens::cli {
 namespace {
 
 int run_formats(const Arguments& arguments) {
-  std::vector<CatalogEntry> entries = list_formats();
+  std::vector<CatalogEntry> entries = list_analyzed_formats();
   for (const CatalogEntry& entry : list_witness_formats()) entries.push_back(entry);
   return print_list(arguments, entries);
 }

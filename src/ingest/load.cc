@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/perf.h"
+#include "ingest/measured_format.h"
 
 namespace commlens {
 namespace {
@@ -95,6 +96,38 @@ std::string read_block(Source& source) {
 
 const Format* format_of(std::string_view head, const LoadOptions& options) {
   return options.input_format.empty() ? detect_format(head) : find_format(options.input_format);
+}
+
+// The last bytes of a plain file that is longer than what a format is told by.
+std::string read_tail(const std::string& path, const Source& source) {
+  const std::int64_t size = source.stored_bytes();
+  const auto wanted = static_cast<std::int64_t>(kHeadBytes);
+  if (!source.is_plain_file() || size <= wanted) return {};
+  Source end = Source::plain_from(path, size - wanted);
+  return read_block(end);
+}
+
+// A log may speak of communication only at its end.
+const MeasuredFormat* measured_format_of(const FoundInput& input, const Source& source,
+                                         std::string_view head, const LoadOptions& options) {
+  if (!options.input_format.empty()) return find_measured_format(options.input_format);
+  const MeasuredFormat* format = detect_measured_format(head);
+  if (format != nullptr || detect_format(head) != nullptr) return format;
+  if (head.find('\0') != std::string_view::npos) return nullptr;
+  return detect_measured_format_by_end(read_tail(input.path, source));
+}
+
+void read_measured(const FoundInput& input, const MeasuredFormat& format, Source& source,
+                   std::string_view head, LoadedInput& result) {
+  const PerfScope perf(Stage::read);
+  result.format = format.name;
+  result.is_measured = true;
+  result.measured.path = input.path;
+  result.measured.format = format.name;
+  result.measured.stored_bytes = source.stored_bytes();
+  format.read(source, head, result.measured);
+  count_perf_bytes(Stage::read, source.position());
+  result.usable = true;
 }
 
 Recording read_recording(const std::string& path, const Format& format, Source& source,
@@ -179,6 +212,8 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
                      "; the process that wrote it may have been killed: record again";
     return;
   }
+  if (const MeasuredFormat* format = measured_format_of(input, source, head, options))
+    return read_measured(input, *format, source, head, result);
   const Format* format = format_of(head, options);
   if (format == nullptr) {
     // A folder may hold other JSON; what bears a trace's name and is no JSON at all is a trace that

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ingest/format.h"
+#include "model/measured.h"
 #include "model/trace.h"
 
 namespace commlens {
@@ -27,7 +28,9 @@ struct LoadedInput {
   bool skipped = false;            // no trace, found in a folder: passed over
   bool expected = false;           // and nothing to mention: it belongs beside traces
   std::string trouble;             // one sentence where it is not usable
+  bool is_measured = false;        // it is no timeline: `measured` holds it, not `recording`
   Recording recording;
+  Measured measured;
 };
 
 // The files behind the paths, sorted within each folder or glob, each once. A path that names
@@ -47,7 +50,7 @@ std::string read_head(Source& source);
 
 // Reads every file and hands each to `consume` with its position in `inputs`, from the reading
 // threads, several at a time: what is made of a recording there is made in parallel, and a
-// recording need not outlive the call.
+// recording need not outlive the call. What is measured without a timeline is read, too.
 void load(const std::vector<FoundInput>& inputs, const LoadOptions& options,
           const std::function<void(std::size_t position, LoadedInput&& input)>& consume);
 

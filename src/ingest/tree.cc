@@ -37,6 +37,13 @@ std::optional<std::int64_t> Tree::integer(NodeId node) const {
   return std::nullopt;
 }
 
+std::optional<double> Tree::number(NodeId node) const {
+  if (node == kNoNode) return std::nullopt;
+  if (kind(node) == NodeKind::integer) return static_cast<double>(nodes_[node].value);
+  if (kind(node) == NodeKind::real) return std::bit_cast<double>(nodes_[node].value);
+  return std::nullopt;
+}
+
 std::optional<bool> Tree::boolean(NodeId node) const {
   if (node == kNoNode || (kind(node) != NodeKind::boolean && kind(node) != NodeKind::integer))
     return std::nullopt;

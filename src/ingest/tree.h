@@ -49,6 +49,7 @@ class Tree {
   std::string_view text(NodeId node) const;  // of a text node; empty for others
   // Whole numbers, written as one or as decimal text; nothing for others.
   std::optional<std::int64_t> integer(NodeId node) const;
+  std::optional<double> number(NodeId node) const;  // whole or not
   std::optional<bool> boolean(NodeId node) const;
   // The value of a dict's key, the last of its name; kNoNode where there is none, or where the dict
   // is larger than any that is asked for keys.

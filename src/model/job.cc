@@ -39,6 +39,8 @@ bool has_timelines(const Job& job) {
                      [](const RankTimeline& rank) { return !rank.devices.empty(); });
 }
 
+bool only_measured(const Job& job) { return job.ranks.empty() && !job.measured.empty(); }
+
 bool has_several_ranks(const Job& job) {
   return has_timelines(job) &&
          std::any_of(job.ranks.begin(), job.ranks.end(), [&job](const RankTimeline& rank) {

@@ -19,6 +19,7 @@
 #include "model/joined.h"
 #include "model/ledger.h"
 #include "model/matching.h"
+#include "model/measured_job.h"
 #include "model/operation.h"
 #include "model/path.h"
 #include "model/stragglers.h"
@@ -203,6 +204,7 @@ struct Job {
   Ledger ledger;
   CriticalPath path;
   Findings findings;
+  MeasuredJob measured;       // of inputs that are no timelines
   std::vector<Trail> trails;  // of the rank that --explain names
   Joined joined;
   std::vector<std::pair<std::string, Notes>>
@@ -216,6 +218,8 @@ std::int64_t step_count(const Job& job);
 // Whether there is anything at all that could communicate: GPU activities, or a host backend's
 // ranges.
 bool has_timelines(const Job& job);
+// Whether all that is known of communication was measured without a timeline.
+bool only_measured(const Job& job);
 // Whether there are at least two ranks of which it can be asked what they did together.
 bool has_several_ranks(const Job& job);
 

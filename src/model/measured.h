@@ -35,11 +35,11 @@ std::string_view timed_by_name(TimedBy by);
 
 // A communicator or process group, as this file names it.
 struct MeasuredGroup {
-  std::string id;          // by which ranks agree: "0x7f8c496ae9f661", "tp-0"; empty: not told
-  std::string name;        // the program's word for it: "DP Group 0"; empty: none
+  std::string id = {};     // by which ranks agree: "0x7f8c496ae9f661", "tp-0"; empty: not told
+  std::string name = {};   // the program's word for it: "DP Group 0"; empty: none
   std::int64_t size = 0;   // ranks; 0: not told
   std::int64_t nodes = 0;  // 0: not told
-  std::vector<std::int64_t> ranks;  // global, sorted; empty: not told
+  std::vector<std::int64_t> ranks = {};  // global, sorted; empty: not told
   friend bool operator==(const MeasuredGroup&, const MeasuredGroup&) = default;
 };
 
@@ -61,6 +61,7 @@ struct MeasuredCall {
   Ns time = -1;                  // of all its calls together; -1: not told
   Ns straggle = -1;  // of that: beyond what the fastest rank took, as the source says; -1: not told
   double printed_busbw = -1;  // as printed, where it cannot be computed; -1: none
+  double bus_factor = -1;     // where it is known and `op` is not; -1: follows from `op`
   // Instants, on Measured::clock_is_epoch; -1: not told.
   Ns enqueue_begin = -1;  // the host's call
   Ns enqueue_end = -1;

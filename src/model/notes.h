@@ -151,6 +151,29 @@ enum class Severity : std::uint8_t {
   X(not_joined, warning,                                                                           \
     "what logs or dumps say could not be put on the operations of the timelines",                  \
     "give logs and dumps of the same run as the timelines, of all ranks and whole")                \
+  X(odd_record, warning, "records that cannot be read, or lack what they need, were left out",     \
+    "see what wrote the file")                                                                     \
+  X(absurd_size, warning, "sizes that no message has were taken as unknown",                       \
+    "NCCL's Inspector writes them for reductions of uint8; else see what wrote the file")          \
+  X(odd_peer, info, "ranks or peers outside their group were taken as unknown", "nothing to do")   \
+  X(untimed_call, info, "calls without a duration are counted without a time",                     \
+    "the source did not record their end, or they took less than it can tell")                     \
+  X(repeated_record, warning, "records of a call that its rank had recorded before do not count",  \
+    "the same file may have been given twice")                                                     \
+  X(lost_records, info, "numbers of calls have gaps: records were dropped where they were made",   \
+    "say nothing of missing ranks by them; write more often, or keep larger rings")                \
+  X(rounded_sizes, info,                                                                           \
+    "sizes are rounded: bytes and bandwidths are as exact as what is printed", "nothing to do")    \
+  X(coarse_durations, info, "durations are whole microseconds: what lies below cannot be told",    \
+    "nothing to do")                                                                               \
+  X(summed_calls, info, "the source sums up calls: they have no percentiles and no maximum",       \
+    "nothing to do")                                                                               \
+  X(unknown_group_size, info, "calls in a group of unknown size have no bus bandwidth",            \
+    "the source does not tell it")                                                                 \
+  X(no_timeline, warning,                                                                          \
+    "no input is a timeline: what was hidden by compute, the order of operations, idle time and "  \
+    "the critical path are not known",                                                             \
+    "record the same steps with the PyTorch Profiler or Nsight Systems")                           \
   X(no_critical_path, info, "there is no critical path, and so no advice",                         \
     "the example says what is missing")
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "ingest/format.h"
+#include "ingest/measured_format.h"
 #include "ingest/witness_format.h"
 #include "model/notes.h"
 #include "report/writer.h"
@@ -16,6 +17,19 @@ namespace commlens {
 std::vector<CatalogEntry> list_formats() {
   std::vector<CatalogEntry> entries;
   for (const Format* format : formats()) entries.push_back({format->name, format->summary, {}, {}});
+  return entries;
+}
+
+std::vector<CatalogEntry> list_measured_formats() {
+  std::vector<CatalogEntry> entries;
+  for (const MeasuredFormat* format : measured_formats())
+    entries.push_back({format->name, format->summary, {}, {}});
+  return entries;
+}
+
+std::vector<CatalogEntry> list_analyzed_formats() {
+  std::vector<CatalogEntry> entries = list_formats();
+  for (const CatalogEntry& entry : list_measured_formats()) entries.push_back(entry);
   return entries;
 }
 

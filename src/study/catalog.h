@@ -14,8 +14,10 @@ struct CatalogEntry {
   std::string_view kind;    // notes: the severity
 };
 
-std::vector<CatalogEntry> list_formats();          // of timelines: analyze
-std::vector<CatalogEntry> list_witness_formats();  // of what diagnose reads
+std::vector<CatalogEntry> list_formats();           // of timelines: analyze
+std::vector<CatalogEntry> list_measured_formats();  // of measured calls without one: analyze
+std::vector<CatalogEntry> list_analyzed_formats();  // both
+std::vector<CatalogEntry> list_witness_formats();   // of what diagnose reads
 std::vector<CatalogEntry> list_analyses();
 std::vector<CatalogEntry> list_writers();
 std::vector<CatalogEntry> list_notes();

@@ -24,6 +24,7 @@
 #include "match/group_roles.h"
 #include "match/joined.h"
 #include "match/ledger.h"
+#include "match/measured_match.h"
 #include "match/merge.h"
 #include "match/own_time.h"
 #include "match/runs.h"
@@ -182,15 +183,16 @@ std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& 
   load(found, how, [&](std::size_t i, LoadedInput&& input) {
     inputs[i].rank.recording = std::move(input.recording);
     inputs[i].input = std::move(input);
-    if (inputs[i].input.usable) prepare(inputs[i].rank, settings);
+    if (inputs[i].input.usable && !inputs[i].input.is_measured) prepare(inputs[i].rank, settings);
   });
   return inputs;
 }
 
 // Logs and dumps beside timelines. Alone they are no input of an analysis.
 void read_witnesses(std::vector<ReadInput>& inputs, const StudyOptions& options, unsigned threads) {
-  const bool timelines = std::any_of(inputs.begin(), inputs.end(),
-                                     [](const ReadInput& read) { return read.input.usable; });
+  const bool timelines = std::any_of(inputs.begin(), inputs.end(), [](const ReadInput& read) {
+    return read.input.usable && !read.input.is_measured;
+  });
   if (!timelines || !options.input_format.empty()) return;
   std::vector<FoundInput> found;
   std::vector<std::size_t> rows;
@@ -228,9 +230,16 @@ Recording read_again(const std::string& path, const StudyOptions& options) {
   return std::move(inputs.front().recording);
 }
 
-// Names every input in the report; hands over the ranks of those that could be used.
-std::vector<RankTimeline> report_inputs(std::vector<ReadInput>& inputs, Study& study) {
+// What the inputs hold.
+struct UsableInputs {
   std::vector<RankTimeline> ranks;
+  MeasuredJob measured;
+  bool empty() const { return ranks.empty() && measured.empty(); }
+};
+
+// Names every input in the report; hands over what could be used.
+UsableInputs report_inputs(std::vector<ReadInput>& inputs, Study& study) {
+  UsableInputs usable;
   for (auto& [input, rank, witness] : inputs) {
     if (witness) {
       study.report.inputs.push_back(report_witness(*witness));
@@ -247,9 +256,13 @@ std::vector<RankTimeline> report_inputs(std::vector<ReadInput>& inputs, Study& s
         .bytes = input.stored_bytes >= 0 ? std::optional(input.stored_bytes) : std::nullopt,
         .events = rank.recording.events,
         .notes = {}};
-    if (input.usable) {
+    if (input.usable && input.is_measured) {
+      report.events = input.measured.records;
+      if (input.measured.rank >= 0) report.rank = input.measured.rank;
+      usable.measured.files.push_back(std::move(input.measured));
+    } else if (input.usable) {
       report.notes = rank.recording.notes;
-      ranks.push_back(std::move(rank));
+      usable.ranks.push_back(std::move(rank));
     } else {
       report.notes.add(Note::unusable_input, input.trouble);
       study.troubles.push_back(input.trouble);
@@ -257,7 +270,7 @@ std::vector<RankTimeline> report_inputs(std::vector<ReadInput>& inputs, Study& s
     }
     study.report.inputs.push_back(std::move(report));
   }
-  return ranks;
+  return usable;
 }
 
 // What logs and dumps say of the operations, and why not where they do not.
@@ -266,8 +279,8 @@ void join(std::vector<ReadInput>& inputs, Job& job) {
   for (ReadInput& read : inputs) {
     if (read.witness) witnesses.push_back(std::move(*read.witness));
   }
-  if (witnesses.empty()) return;
-  job.joined = join_witnesses(job, witnesses, {});
+  if (job.ranks.empty() || (witnesses.empty() && job.measured.empty())) return;
+  job.joined = join_witnesses(job, witnesses, job.measured.files);
   for (const JoinedInput& input : job.joined.inputs) {
     if (!input.reason.empty()) job.notes.add(Note::not_joined, input.path + ": " + input.reason);
   }
@@ -357,6 +370,10 @@ void relate_ranks(Job& job, unsigned threads) {
 // it, and what is to be said of that. The answer to the question, if any is asked.
 std::optional<Prediction> follow_path(Job& job, const WorkRoom& room, unsigned threads,
                                       const StudyOptions& options) {
+  if (job.ranks.empty()) {
+    job.path.missing = "no input is a timeline";
+    return std::nullopt;
+  }
   if (!room.fits()) {
     for (RankTimeline& rank : job.ranks) rank.work = {};
     job.path.missing =
@@ -440,6 +457,16 @@ JobReport report_job(const Job& job) {
       for (const StepFigures& step : device.step_figures) steps.insert(step.number);
     }
   }
+  if (only_measured(job)) {
+    const MeasuredWaits& waits = job.measured.waits;
+    ranks.insert(waits.global.begin(), waits.global.end());
+    for (const Measured& file : job.measured.files) {
+      if (!file.host.empty()) hosts.insert(file.host);
+      report.world_size = std::max(report.world_size, file.world_size);
+    }
+    report.world_size = std::max(report.world_size, waits.world_size);
+    if (!hosts.empty()) report.hosts_from = "trace";
+  }
   report.ranks.assign(ranks.begin(), ranks.end());
   report.steps.assign(steps.begin(), steps.end());
   report.hosts.assign(hosts.begin(), hosts.end());
@@ -460,6 +487,7 @@ void report_rank_notes(Study& study) {
     input.notes = rank.recording.notes;
     input.notes.merge(rank.notes);
   }
+  for (const Measured& file : study.job.measured.files) by_path.at(file.path)->notes = file.notes;
 }
 
 // Each list of keys becomes a table with a column for each, and names must differ.
@@ -481,7 +509,7 @@ void check_slices(const std::vector<std::vector<std::string>>& slices) {
 
 void check_options(const StudyOptions& options) {
   if (!options.input_format.empty())
-    require_name("--input-format", options.input_format, names_of(list_formats()));
+    require_name("--input-format", options.input_format, names_of(list_analyzed_formats()));
   if (!options.rank_from.empty())
     require_name("--rank-from", options.rank_from, {"file", "name", "order"});
   require_name("--window", options.window, {"gpu", "steps"});
@@ -512,15 +540,15 @@ Study run_study(const StudyOptions& options) {
       settings.windows.choice == WindowChoice::gpu && settings.windows.steps.empty();
 
   // Bytes to recordings to figures, every file by itself.
-  std::vector<ReadInput> inputs = read_inputs(options, settings);
-  read_witnesses(inputs, options, settings.threads);
-  std::vector<RankTimeline> ranks = report_inputs(inputs, study);
-  if (ranks.empty()) throw nothing_usable(study, options);
+  std::vector<ReadInput> read = read_inputs(options, settings);
+  read_witnesses(read, options, settings.threads);
+  UsableInputs inputs = report_inputs(read, study);
+  if (inputs.empty()) throw nothing_usable(study, options);
 
   // Which is which rank, and which are pieces of one; from here on the set of ranks is fixed.
   measured(Stage::arrange, [&] {
     study.job = arrange_runs(
-        std::move(ranks),
+        std::move(inputs.ranks),
         {.rank_from = rank_source(options),
          .host_of = options.hosts.empty() ? nullptr : parse_hosts(options.hosts),
          .read_again = [&options](const std::string& path) { return read_again(path, options); }});
@@ -537,15 +565,18 @@ Study run_study(const StudyOptions& options) {
   });
   check_steps(study.job, options);
 
+  study.job.measured = std::move(inputs.measured);
   assign_group_roles(study.job);
   measured(Stage::relate, [&] {
+    match_measured(study.job.measured);
     relate_ranks(study.job, settings.threads);
     study.job.ledger = find_ledger(study.job, rates);
-    join(inputs, study.job);
+    join(read, study.job);
   });
   if (options.follow_path)
     measured(Stage::path,
              [&] { study.prediction = follow_path(study.job, room, settings.threads, options); });
+  if (study.job.ranks.empty()) study.job.notes.add(Note::no_timeline);
   if (options.follow_path && !study.job.path.known)
     study.job.notes.add(Note::no_critical_path, study.job.path.missing);
   explain_chosen_rank(study.job, options.explain);
@@ -570,6 +601,9 @@ void render_prediction(const Study& study, std::string_view format, Sink& sink) 
 }
 
 void render_timeline(const Study& study, Sink& sink) {
+  if (study.job.ranks.empty())
+    throw Error(ErrorKind::input,
+                "none of these inputs is a timeline: `commlens analyze` says what they tell");
   const PerfScope perf(Stage::output);
   write_chrome_timeline(
       study.job, {.clip_to_window = !study.whole_window, .clock_offsets = clock_offsets(study.job)},

@@ -1,0 +1,199 @@
+#include "ingest/nccl_tests_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/decimal.h"
+#include "base/utf8.h"
+#include "ingest/measured_text.h"
+
+namespace commlens {
+namespace {
+
+constexpr double kLongestMicroseconds = 1e12;
+constexpr std::string_view kJsonBegin = R"({"identifier": "nccl-tests structured output")";
+
+// "build/all_reduce_perf" anywhere in a line.
+std::optional<Op> program_in(const std::vector<std::string_view>& words) {
+  constexpr std::string_view kEnd = "_perf";
+  for (std::string_view word : words) {
+    word.remove_prefix(std::min(word.size(), word.rfind('/') + 1));
+    if (word.ends_with(kEnd)) {
+      if (const auto op = op_of_nccl_test(word.substr(0, word.size() - kEnd.size()))) return op;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// 0 for "N/A"; nothing for what is no time.
+std::optional<double> time_of(std::string_view text) {
+  if (text == "N/A") return 0;
+  const auto time = printed_number(text);
+  return time && *time >= 0 && *time <= kLongestMicroseconds ? time : std::nullopt;
+}
+
+// Two decimals say little of small bandwidths.
+double ratio_of(double algbw, double busbw) { return algbw >= 1 ? busbw / algbw : 0; }
+
+// One row of the structured output; the walker is in its object.
+NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
+  NcclTestsRow row{.bytes = bytes};
+  double out = 0;
+  double in = 0;
+  double algbw = 0;
+  double busbw = 0;
+  std::string_view key;
+  while (walker.next_key(key)) {
+    const std::string name(key);
+    const Token token = walker.value();
+    const auto number = [&] { return printed_number(token.text).value_or(0); };
+    if (name == "count") row.count = whole_number(token.text).value_or(0);
+    if (name == "type") row.type = token.text.substr(0, 40);
+    if (name == "redop" && token.text != "none") row.redop = token.text.substr(0, 40);
+    if (name == "oop_time") out = time_of(token.text).value_or(0);
+    if (name == "ip_time") in = time_of(token.text).value_or(0);
+    if (name == "oop_algbw") algbw = number();
+    if (name == "oop_busbw") busbw = number();
+  }
+  row.times = {out, in};
+  row.bus_ratio = ratio_of(algbw, busbw);
+  return row;
+}
+
+}  // namespace
+
+std::optional<Op> op_of_nccl_test(std::string_view name) {
+  // Hypercube is no operation of NCCL's.
+  constexpr std::pair<std::string_view, Op> kOther[] = {
+      {"alltoall", Op::all_to_all}, {"alltoallv", Op::all_to_all}, {"sendrecv", Op::send_recv}};
+  for (const auto& [program, op] : kOther) {
+    if (name == program) return op;
+  }
+  return op_from_name(name);
+}
+
+std::int64_t nccl_tests_element(std::string_view type) {
+  constexpr std::pair<std::string_view, std::int64_t> kSizes[] = {
+      {"int8", 1},   {"uint8", 1},  {"int32", 4},    {"uint32", 4},  {"int64", 8},
+      {"uint64", 8}, {"half", 2},   {"bfloat16", 2}, {"float", 4},   {"double", 8},
+      {"f8e4m3", 1}, {"f8e5m2", 1}, {"fp8_e4m3", 1}, {"fp8_e5m2", 1}};
+  for (const auto& [name, size] : kSizes) {
+    if (name == type) return size;
+  }
+  return -1;
+}
+
+NcclTestsLines::Kind NcclTestsLines::line(std::string_view text) {
+  if (const std::size_t at = text.find(kJsonBegin); at != std::string_view::npos) {
+    json_ = text.substr(at);
+    return Kind::json;
+  }
+  // What mpirun puts before a line.
+  if (text.starts_with('[')) {
+    if (const std::size_t tag = text.find(">:"); tag < text.find(' ')) text.remove_prefix(tag + 2);
+  }
+  const Words words = blank_separated(text);
+  if (words.empty()) return Kind::other;
+  if (words.front().starts_with('#')) return comment(words);
+  // A row begins with size and count; anything else is a log's.
+  if (words.size() > 2 && whole_number(words[0]) && whole_number(words[1])) return read_row(words);
+  const auto op = program_in(words);
+  if (!op) return Kind::other;
+  op_ = op;
+  return Kind::begins;
+}
+
+NcclTestsLines::Kind NcclTestsLines::comment(const Words& words) {
+  if (const auto op = program_in(words)) {
+    op_ = op;
+    return Kind::begins;
+  }
+  const auto has = [&words](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (has("Using") && has("devices")) {
+    hosts_.clear();
+    ranks_.clear();
+    return Kind::begins;
+  }
+  // "#  Rank  0 Group  0 Pid 4242 on node-a device  0 [...]"
+  const auto rank = std::find(words.begin(), words.end(), "Rank");
+  const auto on = std::find(words.begin(), words.end(), "on");
+  if (has("Pid") && rank + 1 < words.end() && on + 1 < words.end()) {
+    if (const auto number = whole_number(*(rank + 1))) ranks_.insert(*number);
+    hosts_.emplace(*(on + 1));
+    return Kind::other;
+  }
+  // "warmup iters: 5 iters: 20 agg iters: 1"
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg")
+      iterations_ = std::min<std::int64_t>(whole_number(words[i + 1]).value_or(0), 1'000'000);
+  }
+  if (!has("size") || !has("time") || !has("busbw")) return Kind::other;
+  times_.clear();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "time") times_.push_back(words.size() - i);
+  }
+  return Kind::heads;
+}
+
+NcclTestsLines::Kind NcclTestsLines::odd(std::string why) {
+  fault_ = std::move(why);
+  return Kind::odd;
+}
+
+NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
+  if (times_.empty()) return odd("a row of figures before the heading that names its columns");
+  row_ = {.bytes = *whole_number(words[0]),
+          .count = *whole_number(words[1]),
+          .type = std::string(words[2].substr(0, 40))};
+  for (const std::size_t place : times_) {
+    if (place + 2 > words.size()) return odd("a row of the table ends early");
+    const std::string_view text = words[words.size() - place];
+    const auto time = time_of(text);
+    if (!time)
+      return odd("\"" + printable(text.substr(0, 40)) +
+                 "\" stands where a time in microseconds should");
+    row_.times.push_back(*time);
+  }
+  const std::size_t first = words.size() - times_.front();
+  if (first > 3 && !whole_number(words[3]) && words[3] != "-1" && words[3] != "none")
+    row_.redop = words[3].substr(0, 40);
+  if (first + 2 < words.size())
+    row_.bus_ratio = ratio_of(printed_number(words[first + 1]).value_or(0),
+                              printed_number(words[first + 2]).value_or(0));
+  return Kind::row;
+}
+
+NcclTestsJson read_nccl_tests_json(std::string_view text) {
+  NcclTestsJson result;
+  PaddedText padded;
+  text = padded.set(text);
+  const char* const end = text.data() + text.size();
+  const std::size_t list = text.find("\"benchmark\"");
+  const std::size_t open = std::min(text.find('[', list), text.size());
+  if (list == std::string_view::npos || open == text.size()) return {.rows = {}, .whole = false};
+  Walker walker(text.data() + open + 1, end);
+  std::string_view key;
+  while (walker.next_element()) {
+    if (!walker.enter_object()) continue;
+    while (walker.next_key(key)) {
+      const auto bytes = whole_number(key);
+      if (!walker.enter_object()) continue;
+      NcclTestsRow row = json_row(walker, bytes.value_or(0));
+      if (walker.state() == Scan::ok && bytes) result.rows.push_back(std::move(row));
+    }
+  }
+  result.whole = walker.state() == Scan::ok;
+  return result;
+}
+
+}  // namespace commlens
