@@ -143,7 +143,8 @@ TEST(MeasuredMatch, WhatSomeDidNotRecordSaysNothingOfThem) {
   EXPECT_EQ(reduces.op, Op::all_reduce);
   EXPECT_EQ(reduces.reporting, 4);
   EXPECT_EQ(reduces.matched, 3);
-  EXPECT_EQ(reduces.partial, 3);  // numbers 3, 4 and 5
+  EXPECT_EQ(reduces.partial, 1);  // number 3
+  EXPECT_EQ(reduces.alone, 2);    // numbers 4 and 5
   EXPECT_EQ(reduces.gaps, 1);     // number 4 of rank 0
   EXPECT_EQ(reduces.mismatched, 0);
 }

@@ -92,19 +92,22 @@ Result measured_collectives(const Job& job) {
   std::int64_t partial = 0;
   Table mismatches = mismatch_table({});
   bool several = false;
+  std::int64_t unmatched = 0;
   for (const MeasuredSequence& row : job.measured.sequences) {
     several = several || row.reporting > 1;
     whole.whole += row.matched;
     whole.operations += row.matched + row.partial + row.mismatched;
     partial += row.partial;
+    unmatched += row.alone;
     const auto add = [&](std::string_view kind, std::int64_t count, std::string reason) {
       if (count == 0) return;
       mismatches.rows.push_back({std::string(kind), row.group, Cell(), Cell(), count,
                                  std::string(op_name(row.op)) + ": " + std::move(reason)});
     };
+    const std::string of = row.size > 0 ? " all " + std::to_string(row.size) : " all";
     add("missing_member", row.partial,
-        "not recorded by all " + std::to_string(row.size) +
-            " ranks: records may have been dropped, or a file is not here");
+        "not recorded by" + of + " ranks: dropped, or a file is not here");
+    add("unmatched", row.alone, "recorded by one rank only: dropped, or a file is not here");
     add("bytes", row.mismatched, "ranks recorded other sizes");
   }
   if (!several) {
@@ -116,7 +119,7 @@ Result measured_collectives(const Job& job) {
                              .known = false});
     return result;
   }
-  std::int64_t unmatched = 0;  // without a number that ranks agree on
+  // Without a number that ranks agree on.
   for (const Measured& file : job.measured.files) {
     for (const MeasuredCall& call : file.calls) unmatched += call.number < 0 ? 1 : 0;
   }

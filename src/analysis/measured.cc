@@ -66,6 +66,7 @@ struct CallKind {
   std::int64_t message = -1;
   std::int64_t message_hi = -1;
   TimedBy timed_by = TimedBy::nothing;
+  std::string_view apart;  // files whose operation is not known may be of different ones
   friend auto operator<=>(const CallKind&, const CallKind&) = default;
 };
 
@@ -94,7 +95,8 @@ CallKind kind_of(const Measured& file, const MeasuredCall& call) {
           .in_place = call.in_place,
           .message = call.message,
           .message_hi = call.message_hi,
-          .timed_by = call.timed_by};
+          .timed_by = call.timed_by,
+          .apart = call.op == Op::unknown ? std::string_view(file.path) : std::string_view()};
 }
 
 void add_call(KindSums& sums, const MeasuredCall& call, std::int64_t group_size) {
@@ -218,13 +220,14 @@ Table sequence_table(const MeasuredJob& job) {
                                 {"recording_ranks", Unit::count, ""},
                                 {"matched", Unit::count, ""},
                                 {"partial", Unit::count, ""},
+                                {"alone", Unit::count, ""},
                                 {"mismatched", Unit::count, ""},
                                 {"gaps", Unit::count, ""},
                                 {"repeated", Unit::count, ""}});
   for (const MeasuredSequence& row : job.sequences) {
     table.rows.push_back({row.group, text_or_null(row.name), std::string(op_name(row.op)),
                           known_above_zero(row.size), row.reporting, row.matched, row.partial,
-                          row.mismatched, row.gaps, row.repeated});
+                          row.alone, row.mismatched, row.gaps, row.repeated});
   }
   return table;
 }

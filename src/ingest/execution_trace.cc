@@ -80,6 +80,8 @@ void read_attributes(const Token& list, Node& node) {
 }
 
 void read_inputs(const Token& object, Node& node) {
+  // The oldest traces have the values alone.
+  if (object.kind == TokenKind::array) node.inputs = object;
   if (object.kind != TokenKind::object) return;
   Walker walker = inside(object);
   std::string_view key;
@@ -410,7 +412,8 @@ bool sniff(std::string_view head) {
   const std::size_t nodes = head.find("\"nodes\"");
   return nodes != std::string_view::npos &&
          head.substr(0, nodes).find("\"schema\"") != std::string_view::npos &&
-         head.find("\"ctrl_deps\"", nodes) != std::string_view::npos;
+         (head.find("\"ctrl_deps\"", nodes) != std::string_view::npos ||
+          head.find("\"parent\"", nodes) != std::string_view::npos);
 }
 
 void read(Source& source, std::string_view head, Measured& measured) {

@@ -211,6 +211,7 @@ void PrometheusReader::line(std::string_view text, std::int64_t number) {
 }
 
 bool sniff(std::string_view head) {
+  if (head.starts_with('{') || head.starts_with('[')) return false;
   for (const std::string_view name :
        {"nccl_bus_bandwidth_gbs{", "nccl_p2p_bus_bandwidth_gbs{",
         "nccl_collective_exec_time_microseconds{", "nccl_p2p_exec_time_microseconds{",

@@ -12,7 +12,7 @@ namespace commlens {
 namespace {
 
 constexpr double kLongestMicroseconds = 1e12;
-constexpr std::string_view kJsonBegin = R"({"identifier": "nccl-tests structured output")";
+constexpr std::string_view kJsonName = "\"nccl-tests structured output\"";
 
 // "build/all_reduce_perf" anywhere in a line.
 std::optional<Op> program_in(const std::vector<std::string_view>& words) {
@@ -92,8 +92,9 @@ std::int64_t nccl_tests_element(std::string_view type) {
 }
 
 NcclTestsLines::Kind NcclTestsLines::line(std::string_view text) {
-  if (const std::size_t at = text.find(kJsonBegin); at != std::string_view::npos) {
-    json_ = text.substr(at);
+  if (const std::size_t name = text.find(kJsonName); name != std::string_view::npos) {
+    const std::size_t begin = text.rfind('{', name);
+    json_ = text.substr(begin == std::string_view::npos ? name : begin);
     return Kind::json;
   }
   // What mpirun puts before a line.

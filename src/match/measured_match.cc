@@ -64,7 +64,8 @@ MeasuredKeys collect_measured(const MeasuredJob& job) {
     for (std::uint32_t i = 0; i < measured.calls.size(); ++i) {
       const MeasuredCall& call = measured.calls[i];
       const MeasuredGroup& group = measured.groups[call.group];
-      if (call.number < 0 || call.rank < 0 || group.id.empty()) continue;
+      // Operations of unknown names may be several, which are numbered each by itself.
+      if (call.number < 0 || call.rank < 0 || group.id.empty() || call.op == Op::unknown) continue;
       sequences[{group.id, group.size, call.op}].push_back({call.number, call.rank, file, i});
     }
   }
@@ -156,7 +157,7 @@ void MeasuredMatcher::sequence(const MeasuredKey& key, std::span<const MeasuredE
     if (!sizes_agree(of_call)) {
       ++row.mismatched;
     } else if (static_cast<std::int64_t>(of_call.size()) != key.size) {
-      ++row.partial;
+      ++(of_call.size() > 1 ? row.partial : row.alone);
     } else {
       ++row.matched;
       if (of_call.size() > 1) waits(key, of_call);
@@ -244,16 +245,18 @@ void MeasuredMatcher::waits(const MeasuredKey& key, std::span<const MeasuredEntr
 // none is larger, and every process has one rank in it.
 void MeasuredMatcher::name_ranks() {
   MeasuredWaits& waits = job_.waits;
+  if (!waits.known) return;
   std::int64_t largest = 0;
   std::set<std::string> of_largest;
   for (const Measured& file : job_.files) {
     for (const MeasuredGroup& group : file.groups) {
+      if (!file.numbered || group.id.empty()) continue;
       if (group.size > largest) of_largest.clear();
       largest = std::max(largest, group.size);
       if (group.size == largest) of_largest.insert(group.id);
     }
   }
-  if (of_largest.size() != 1 || of_largest.begin()->empty()) return;
+  if (of_largest.size() != 1) return;
   const std::string& world = *of_largest.begin();
   std::map<std::pair<std::string, std::int64_t>, std::set<std::int64_t>> ranks_of;
   for (const Measured& file : job_.files) {

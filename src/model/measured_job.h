@@ -20,6 +20,7 @@ struct MeasuredSequence {
   std::int64_t reporting = 0;   // ranks with any record of it
   std::int64_t matched = 0;     // calls that all ranks recorded
   std::int64_t partial = 0;     // calls that only some did: their records may have been dropped
+  std::int64_t alone = 0;       // calls that only one did
   std::int64_t mismatched = 0;  // calls whose ranks do not agree on the size
   std::int64_t gaps = 0;        // numbers without a record, over all ranks
   std::int64_t repeated = 0;    // records of a call that its rank had recorded already
