@@ -71,12 +71,26 @@ def dump(rank):
                        "pg_status": {}, "entries": [entry] if rank == 0 else []})
 
 
+def inspector():
+    """NCCL Inspector's records with keys that nobody asks for."""
+    lines = []
+    for number in range(4):
+        lines.append(json.dumps({
+            "header": {"id": "0xabc", "comm_name": "world", "rank": 0, "n_ranks": 2, "nnodes": 1, "token": SECRET},
+            "metadata": {"inspector_output_format_version": "v4.0", "git_rev": SECRET, "rec_mechanism": "nccl_profiler_interface",
+                         "dump_timestamp_us": 1750000000000000, "hostname": "node-a", "pid": PID, "env": {"HF_TOKEN": SECRET}},
+            "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 1024, "coll_exec_time_us": 50,
+                          "coll_timing_source": "kernel_gpu", "coll_algobw_gbs": 0.0, "coll_busbw_gbs": 0.0}, "args": SECRET}))
+    return "\n".join(lines) + "\n"
+
+
 def write_inputs(folder):
     """Pairs of a name and its bytes; whole ones and damaged ones."""
     for rank in (0, 1):
         (folder / f"rank-{rank}.json").write_text(kineto(rank))
         (folder / f"dump_{rank}").write_text(dump(rank))
     (folder / "nccl.log").write_text(LOG.replace("@", SECRET))
+    (folder / "inspector.log").write_text(inspector())
     make_nsys.write(folder / "export.sqlite", SECRET)
     damaged = folder / "damaged"
     damaged.mkdir()
