@@ -53,29 +53,29 @@ Ns percentile(const std::vector<Ns>& sorted, double share) {
 }
 
 // Half of the range of the middle nine tenths.
-Ns half_range(std::vector<Ns> values) {
-  std::sort(values.begin(), values.end());
-  return (percentile(values, 0.95) - percentile(values, 0.05)) / 2;
+Ns half_range(const std::vector<Ns>& sorted) {
+  return (percentile(sorted, 0.95) - percentile(sorted, 0.05)) / 2;
 }
 
+// Sorted.
 std::vector<Ns> residuals(const std::vector<ClockSample>& samples, const EstimatedLine& line) {
   std::vector<Ns> rest;
   rest.reserve(samples.size());
   for (const ClockSample& sample : samples)
     rest.push_back(sample.at + sample.ahead - line.common(sample.at));
+  std::sort(rest.begin(), rest.end());
   return rest;
 }
 
 // The mean of the middle half.
-Ns middle_mean(std::vector<Ns> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t cut = values.size() / 4;
-  const Ns middle = values[values.size() / 2];
+Ns middle_mean(const std::vector<Ns>& sorted) {
+  const std::size_t cut = sorted.size() / 4;
+  const Ns middle = sorted[sorted.size() / 2];
   // From the middle on: sums of times since the epoch would not fit.
   double sum = 0;
-  for (std::size_t i = cut; i < values.size() - cut; ++i)
-    sum += static_cast<double>(values[i] - middle);
-  return middle + std::llround(sum / static_cast<double>(values.size() - 2 * cut));
+  for (std::size_t i = cut; i < sorted.size() - cut; ++i)
+    sum += static_cast<double>(sorted[i] - middle);
+  return middle + std::llround(sum / static_cast<double>(sorted.size() - 2 * cut));
 }
 
 struct Slope {
@@ -108,8 +108,7 @@ Slope slope_of(const std::vector<ClockSample>& samples) {
 }
 
 // By how much neighbours differ, but for the largest tenth.
-Ns scatter_of_neighbours(const std::vector<ClockSample>& samples,
-                         Ns ClockSample::* ahead = &ClockSample::ahead) {
+Ns scatter_of_neighbours(const std::vector<ClockSample>& samples, Ns ClockSample::* ahead) {
   std::vector<Ns> changes;
   for (std::size_t i = 1; i < samples.size(); ++i)
     changes.push_back(std::abs(near_time(samples[i].*ahead) - near_time(samples[i - 1].*ahead)));
@@ -130,18 +129,29 @@ ClockSample middle_of(const std::vector<ClockSample>& samples, std::size_t first
 
 // Several ranks on one clock leave a little apart. Where the data come at once and ranks notice
 // late, the first exit tells best when they came; where ranks are early as often as late, the
-// middle of the exits does: whichever scatters less from operation to operation.
-void choose_exits(std::vector<ClockSample>& samples) {
+// middle of the exits does: whichever scatters less from operation to operation. Returns by how
+// much.
+Ns choose_exits(std::vector<ClockSample>& samples) {
+  const Ns by_first = scatter_of_neighbours(samples, &ClockSample::ahead);
+  if (std::all_of(samples.begin(), samples.end(),
+                  [](const ClockSample& s) { return s.ahead == s.middle_ahead; }))
+    return by_first;
   const Ns by_middle = scatter_of_neighbours(samples, &ClockSample::middle_ahead);
-  if (by_middle >= scatter_of_neighbours(samples)) return;
+  if (by_middle >= by_first) return by_first;
   for (ClockSample& sample : samples) sample.ahead = sample.middle_ahead;
+  return by_middle;
 }
 
-// The largest jump between neighbouring windows that is more than scatter and drift.
-Ns step_in(const std::vector<ClockSample>& samples) {
+// The largest jump between neighbouring windows that is more than scatter (of neighbours) and
+// drift.
+Ns step_in(const std::vector<ClockSample>& samples, Ns scatter) {
   const std::size_t count = samples.size() >= 4 * kBesideStep ? kBesideStep : kBesideStepOfFew;
   if (samples.size() < 2 * count) return 0;
-  const Ns by_chance = kLeastStep + 3 * scatter_of_neighbours(samples);
+  const Ns by_chance = kLeastStep + 3 * scatter;
+  const auto [least, most] = std::minmax_element(
+      samples.begin(), samples.end(),
+      [](const ClockSample& a, const ClockSample& b) { return a.ahead < b.ahead; });
+  if (near_time(most->ahead) - near_time(least->ahead) <= by_chance) return 0;  // as mostly
   Ns largest = 0;
   for (std::size_t i = count; i + count <= samples.size(); ++i) {
     const ClockSample before = middle_of(samples, i - count, count);
@@ -159,19 +169,19 @@ Ns step_in(const std::vector<ClockSample>& samples) {
 ClockFit fit_samples(std::vector<ClockSample> samples) {
   std::stable_sort(samples.begin(), samples.end(),
                    [](const ClockSample& a, const ClockSample& b) { return a.at < b.at; });
-  choose_exits(samples);
+  const Ns scatter_by_turns = choose_exits(samples);
   ClockFit fit;
   fit.line.anchor = samples[samples.size() / 2].at;
   const Slope slope = slope_of(samples);
   fit.line.rate = slope.rate;
   fit.observed = {samples.front().at, samples.back().at, slope.error};
-  std::vector<Ns> rest = residuals(samples, fit.line);
+  const std::vector<Ns> rest = residuals(samples, fit.line);
   // Few samples can agree by chance.
   const double chance = 1 + 6 / static_cast<double>(samples.size());
   const Ns scatter = near_time(std::max(kLeastSpread, half_range(rest)));
   fit.spread = static_cast<Ns>(chance * static_cast<double>(scatter));
   fit.line.offset = near_time(middle_mean(rest));
-  fit.step = step_in(samples);
+  fit.step = step_in(samples, scatter_by_turns);
   return fit;
 }
 
