@@ -63,7 +63,9 @@ void Constraints::constrain(std::uint32_t rank) {
     latest = kNoInstant;
   };
 
-  table.list.reserve(work.size() * 2);
+  // At most: a list that grows would hold its old and its new memory for a moment.
+  table.list.reserve(2 * work.size() + work.edges.size() + work.host_edges.size() +
+                     2 * work.stretches.size());
   table.node_begins.reserve(work.size() + 1);
   for (std::uint32_t node = 0; node < work.size(); ++node) {
     table.node_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
