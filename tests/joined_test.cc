@@ -234,6 +234,51 @@ TEST(Joined, ALogOfAnotherRunIsRefused) {
   EXPECT_EQ(calls_differ.rows[0].confidence, Confidence::undecidable);
 }
 
+TEST(Joined, AProcessThatSeveralRanksCanHaveIsNobodys) {
+  Job job = made::job(
+      {{.rank = 0, .host = "", .groups = {pair_of("1", "dp")}, .comm = operations("AAAA")},
+       {.rank = 1, .host = "", .groups = {pair_of("1", "dp")}, .comm = operations("AAAA")}},
+      2);
+  for (RankTimeline& rank : job.ranks) {
+    rank.recording.process = 100;
+    rank.devices[0].exposures.assign(rank.devices[0].comm.size(), Exposure{.starts_inside = true});
+  }
+  // No line says the rank: the initialisation is lost.
+  const Joined joined = join(job, calls(100, "0x10", "AAAA"));
+  EXPECT_EQ(words(joined), "all_reduce 1024 dp[0,1] 0/8 - - - - - - - -\n");
+  EXPECT_EQ(joined.inputs[0].reason, "several timelines can be of its process or rank");
+  EXPECT_EQ(joined.calls_without_operation, 4);
+  // With it there is one rank that it can be.
+  const Joined told = join(job, init(100, "0x10", 1, "0xabc") + calls(100, "0x10", "AAAA"));
+  EXPECT_EQ(told.calls_without_operation, 0);
+  EXPECT_EQ(told.inputs[0].reason, "");
+}
+
+// Two recordings of one rank are of one process; a call that both hold counts once.
+TEST(Joined, RecordingsOfOneRankShareItsCalls) {
+  Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  Job again = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  again.ranks[0].run = 1;
+  job.ranks.push_back(std::move(again.ranks[0]));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAB"));
+  EXPECT_EQ(joined.rows[0].witnessed, 4);
+  EXPECT_EQ(joined.inputs[0].joined, 4);
+  EXPECT_EQ(joined.calls_without_operation, 0);
+}
+
+// Rank 0's log tells its operations for certain, rank 1's fits nothing.
+TEST(Joined, WhatFitsNothingOnOneRankIsNotCertain) {
+  Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB", 0, true));
+  Job other = rank_zero({pair_of("1", "dp")}, operations("ABAB", 0, true));
+  other.ranks[0].rank = 1;
+  other.ranks[0].recording.process = 101;
+  job.ranks.push_back(std::move(other.ranks[0]));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAB") +
+                                      init(101, "0x20", 1, "0xabc") + calls(101, "0x20", "GGGG"));
+  EXPECT_NE(joined.rows[0].reason, "");
+  EXPECT_EQ(joined.rows[0].confidence, Confidence::likely);
+}
+
 TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
   const Job job = rank_zero({pair_of("1", "dp")}, operations("AA"));
   const std::string ways = line(100, "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read");

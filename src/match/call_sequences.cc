@@ -80,7 +80,7 @@ class Collector {
       for (const CommWitness& comm : found_.comms[w][*processes[row].process])
         add_comm(w, row, comm, processes[row].by_id);
     }
-    if (!any) found_.refused[w] = reason + ": it may be of another run";
+    if (!any) found_.refused[w] = reason;
   }
 
   void add_comm(std::size_t w, std::size_t row, const CommWitness& comm, bool by_id) {

@@ -241,9 +241,13 @@ class Joining {
     }
     for (const auto& [format, choice] : part.choices) {
       if (choice.sequence == nullptr) continue;
-      std::set<std::int32_t> joined(choice.order.call_of.begin(), choice.order.call_of.end());
-      joined.erase(-1);
-      joined_calls_[choice.sequence->witness] += static_cast<std::int64_t>(joined.size());
+      const CallSequence& sequence = *choice.sequence;
+      // Recordings of one rank, and groups of one name, share calls: each counts once.
+      const void* const calls =
+          sequence.facts != nullptr ? static_cast<const void*>(sequence.facts) : &sequence;
+      for (const std::int32_t call : choice.order.call_of) {
+        if (call >= 0) joined_calls_[sequence.witness].insert({calls, call});
+      }
     }
   }
 
@@ -344,6 +348,8 @@ class Joining {
     out.by = row.by;
     out.confidence = row.confidence;
     if (!out.confidence && row.refused) out.confidence = Confidence::undecidable;
+    // Some of its operations are told by nobody, or one witness contradicts another.
+    if (row.refused && out.confidence == Confidence::certain) out.confidence = Confidence::likely;
     std::string reason;
     for (const std::string& one : row.reasons) reason += (reason.empty() ? "" : "; ") + one;
     out.reason = std::move(reason);
@@ -355,7 +361,7 @@ class Joining {
         .path = w < witnesses_.size() ? witnesses_[w].path : measured_[w - witnesses_.size()].path,
         .format = std::string(format_of(w)),
         .calls = calls_.calls[w],
-        .joined = joined_calls_[w],
+        .joined = static_cast<std::int64_t>(joined_calls_[w].size()),
         .reason = calls_.refused[w]};
     joined.calls += input.calls;
     joined.calls_without_operation += input.calls - input.joined;
@@ -380,7 +386,8 @@ class Joining {
   std::map<std::uint64_t, const TunerChoices*> first_ranks_;  // by commId
   std::vector<RankGroup> parts_;
   std::map<Key, Gathered> rows_;
-  std::map<std::size_t, std::int64_t> joined_calls_;  // by witness
+  std::map<std::size_t, std::set<std::pair<const void*, std::int32_t>>>
+      joined_calls_;  // by witness
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 // Method: the process with the timeline's id on the timeline's host. Containers count from 1, so
 // that several hosts have a process of one id; then the rank in the communicator of all ranks
 // tells. Where that communicator says another rank, it is another process. Where either side has no
-// ids, the rank alone counts, if exactly one process has it.
+// ids, the rank alone counts, if exactly one process has it. A process that can be that of several
+// ranks is given to none of them: its calls were made by one.
 #include "match/witness_processes.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ std::int64_t size_of_job(const Job& job, const LogFacts& log) {
 
 class ProcessFinder {
  public:
-  ProcessFinder(const Job& job, const LogFacts& log) : log_(log) {
+  ProcessFinder(const Job& job, const LogFacts& log) : job_(job), log_(log) {
     const std::int64_t world = size_of_job(job, log);
     for (std::size_t i = 0; i < log.processes.size(); ++i) {
       ranks_.push_back(rank_in_job(log, LogProcessId::from(i), world));
@@ -46,20 +47,35 @@ class ProcessFinder {
   }
 
   ProcessOfRank find(const RankTimeline& rank) const {
-    const bool ids = any_id_ && rank.recording.process >= 0;
+    const bool ids = names_ids(rank);
     std::vector<LogProcessId> found;
     for (std::size_t i = 0; i < log_.processes.size(); ++i) {
-      const bool same = ids ? same_process(rank, i) : has_rank(rank, i);
-      if (same && !(ranks_[i] && *ranks_[i] != rank.rank)) found.push_back(LogProcessId::from(i));
+      if (can_be(rank, i)) found.push_back(LogProcessId::from(i));
     }
     const std::string who = "rank " + std::to_string(rank.rank) +
                             (ids ? " (pid " + std::to_string(rank.recording.process) + ")" : "");
+    if (found.size() == 1 && ranks_that_can_be(found.front()).size() > 1)
+      return {{}, false, "several timelines can be of its process or rank"};
     if (found.size() == 1) return {found.front(), ids, {}};
-    if (found.empty()) return {{}, false, "none of its processes is that of " + who};
+    if (found.empty())
+      return {{}, false, "none of its processes is that of " + who + ": it may be of another run"};
     return {{}, false, "several of its processes can be that of " + who};
   }
 
  private:
+  bool names_ids(const RankTimeline& rank) const { return any_id_ && rank.recording.process >= 0; }
+  bool can_be(const RankTimeline& rank, std::size_t i) const {
+    const bool same = names_ids(rank) ? same_process(rank, i) : has_rank(rank, i);
+    return same && !(ranks_[i] && *ranks_[i] != rank.rank);
+  }
+  // Several recordings of one rank are of one process.
+  std::set<std::int64_t> ranks_that_can_be(LogProcessId process) const {
+    std::set<std::int64_t> ranks;
+    for (const RankTimeline& rank : job_.ranks) {
+      if (can_be(rank, process.index())) ranks.insert(rank.rank);
+    }
+    return ranks;
+  }
   bool same_process(const RankTimeline& rank, std::size_t i) const {
     const LogProcess& process = log_.processes[i];
     const bool one_host = rank.host.empty() || process.host.empty() ||
@@ -72,6 +88,7 @@ class ProcessFinder {
     return log_.hints_are_ranks && !process.hint_varies && process.hint == rank.rank;
   }
 
+  const Job& job_;
   const LogFacts& log_;
   std::vector<std::optional<std::int64_t>> ranks_;  // by process
   bool any_id_ = false;

@@ -17,7 +17,8 @@ struct ProcessOfRank {
   std::string reason;  // why there is none
 };
 
-// By row of Job::ranks. `log` has LogFacts.
+// `log` has LogFacts. By row of Job::ranks. No process is that of two ranks: one that could be is
+// nobody's.
 std::vector<ProcessOfRank> find_processes(const Job& job, const Witness& log);
 
 }  // namespace commlens
