@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ingest/measured_format.h"
 #include "log_job.h"
 #include "made_job.h"
 #include "match/call_order.h"
@@ -337,7 +338,7 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
 Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
   Measured file;
   file.path = "plugin.json";
-  file.format = "example_plugin";
+  file.format = "plugin_trace";
   file.process = 100;
   file.host = "node-a";
   const std::uint32_t group =
@@ -369,6 +370,43 @@ TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {
             "there is no timeline of its process or rank");
 }
 
+// An all-reduce of 256 floats, as the example plugin writes it.
+std::string plugin_call(int pid, int number) {
+  const std::string head = R"({"name": "AllReduce", "cat": "COLL", "ph": )";
+  const std::string tail = R"("id": )" + std::to_string(number) + R"(, "pid": )" +
+                           std::to_string(pid) + R"(, "tid": 1, "ts": 201607.5)";
+  return head + R"("b", )" + tail + R"(, "args": {"SeqNum": )" + std::to_string(number) +
+         R"(, "CommHash": 2748, "Rank": 0, "Count": 256, "Datatype": "ncclFloat32", )" +
+         R"("Algorithm": "RING", "Protocol": "LL", "nChannels": 2}},)" + "\n" + head + R"("e", )" +
+         tail + "},\n";
+}
+
+Measured read_plugin(const std::string& events) {
+  Measured file;
+  const MeasuredFormat* format = find_measured_format("plugin_trace");
+  file.path = "plugin.json";
+  file.format = format->name;
+  const std::string text = "[\n" + events + "{}]\n";
+  Source source = Source::memory("plugin.json", text);
+  format->read(source, "", file);
+  return file;
+}
+
+TEST(Joined, ThePluginsFileIsOfTheProcessInItsLines) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AAA"));
+  const auto join_file = [&job](const std::string& events) {
+    std::vector<Measured> files;
+    files.push_back(read_plugin(events));
+    return join_witnesses(job, {}, files);
+  };
+  const std::string three = plugin_call(100, 0) + plugin_call(100, 1) + plugin_call(100, 2);
+  EXPECT_EQ(words(join_file(three)),
+            "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 2 - - order likely\n");
+  // Another process's; files of two that were put together.
+  EXPECT_NE(join_file(plugin_call(200, 0)).inputs[0].reason, "");
+  EXPECT_NE(join_file(three + plugin_call(200, 0)).inputs[0].reason, "");
+}
+
 // Two groups alike: the log tells neither from the other, and so does the plugin. Where the log's
 // calls tell the groups apart, the plugin's communicators follow from its identifiers.
 TEST(Joined, TheLogTellsThePluginsCommunicators) {
@@ -385,8 +423,8 @@ TEST(Joined, TheLogTellsThePluginsCommunicators) {
             "all_reduce 1024 dp[0,1] 4/4 ncclAllReduce RING LL 2 - - order likely\n"
             "all_reduce 1024 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n"
             "all_reduce 4096 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n");
-  EXPECT_EQ(joined.rows[0].witnesses, (std::vector<std::string>{"example_plugin", "nccl_log"}));
-  EXPECT_EQ(joined.rows[1].reason, "example_plugin: no communicator has its identifier 0xdef");
+  EXPECT_EQ(joined.rows[0].witnesses, (std::vector<std::string>{"nccl_log", "plugin_trace"}));
+  EXPECT_EQ(joined.rows[1].reason, "plugin_trace: no communicator has its identifier 0xdef");
 }
 
 TEST(Joined, ExchangesMadeOfSendsHaveNoCall) {

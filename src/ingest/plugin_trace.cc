@@ -39,6 +39,7 @@ struct Event {
   std::string cat;
   char phase = '?';
   std::int64_t id = -1;
+  std::int64_t process = -1;
   Ns ts = -1;  // -1: not taken
   // The arguments that are read, by their names in lower case: versions differ in that.
   std::map<std::string, std::string, std::less<>> args;
@@ -83,6 +84,7 @@ std::optional<Event> read_event(std::string_view line) {
     if (name == "cat") event.cat = plain_text(token);
     if (name == "ph" && token.text.size() == 1) event.phase = token.text.front();
     if (name == "id") event.id = parse_int(token.text).value_or(-1);
+    if (name == "pid") event.process = parse_int(token.text).value_or(-1);
     if (name == "ts") event.ts = microseconds_to_ns(token.text).value_or(-1);
   }
   if (walker.state() != Scan::ok) return std::nullopt;
@@ -169,6 +171,7 @@ class PluginReader {
   Event opened_by_;
   Channels channels_;
   bool channel_open_ = false;
+  bool one_process_ = true;
   bool complete_ = false;  // the closing bracket was there
   std::string odd_;        // the last line that could not be read; empty: it was read
 };
@@ -226,6 +229,8 @@ void PluginReader::channel(const Event& event) {
 
 void PluginReader::begin_call(const Event& event, std::int64_t number) {
   end_call();
+  if (measured_.calls.empty()) measured_.process = event.process;
+  one_process_ &= measured_.process == event.process;
   MeasuredCall call;
   call.group = groups_.add({.id = hash_text(event.text("commhash"))});
   call.op = op_of(event.name);
@@ -282,6 +287,8 @@ void PluginReader::end_call() {
 
 void PluginReader::finish() {
   end_call();
+  // Files that were put together are of no process.
+  if (!one_process_) measured_.process = -1;
   // A line that cannot be read at the end of a text without its closing bracket was cut.
   if (!odd_.empty() || !complete_)
     measured_.notes.add(odd_.empty() || !complete_ ? Note::truncated : Note::odd_record, odd_);
