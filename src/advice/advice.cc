@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "advice/candidate.h"
 #include "base/parallel.h"
@@ -45,17 +46,17 @@ FindingSeverity severity_of(double share) {
 class Adviser {
  public:
   Adviser(const Graph& graph, unsigned threads)
-      : scene_(graph),
-        constraints_(graph, threads),
-        threads_(threads),
-        window_(graph.job().path.window.length()) {}
+      : scene_(graph), threads_(threads), window_(graph.job().path.window.length()) {}
 
   Findings run() {
     found_.known = true;
     found_.step = scene_.step();
     collect();
-    replay_alone();
-    replay_together();
+    if (!weighed_.empty()) {  // made here: finders need memory of their own
+      constraints_.emplace(scene_.graph(), threads_);
+      replay_alone();
+      replay_together();
+    }
     std::stable_sort(
         found_.rows.begin(), found_.rows.end(),
         [](const Finding& a, const Finding& b) { return a.recoverable > b.recoverable; });
@@ -91,11 +92,13 @@ class Adviser {
   }
 
   void replay_alone() {
-    // Outcomes are large: each thread fills its own again and again.
+    // Outcomes are large: each thread fills its own again and again, and one rank of a long run,
+    // whose memory must not outgrow what reading it took, has one thread.
+    const auto ranks = static_cast<unsigned>(scene_.job().ranks.size());
     for_each_parallel(
-        weighed_.size(), threads_, [] { return Outcome(); },
+        weighed_.size(), std::min(threads_, ranks), [] { return Outcome(); },
         [&](std::size_t i, Outcome& outcome) {
-          replay(constraints_, weighed_[i].candidate.change, outcome);
+          replay(*constraints_, weighed_[i].candidate.change, outcome);
           weighed_[i].alone = window_ - outcome.window.length();
         });
     std::erase_if(weighed_, [this](const Weighed& one) { return !is_worth_saying(one.alone); });
@@ -112,7 +115,7 @@ class Adviser {
       const Assumption with = combined(all, one.candidate.change);
       Ns gain = one.alone;
       if (!found_.rows.empty()) {  // the first stands on nothing but itself
-        replay(constraints_, with, outcome);
+        replay(*constraints_, with, outcome);
         gain = window_ - outcome.window.length();
       }
       if (!is_worth_saying(gain - gained)) {
@@ -138,7 +141,7 @@ class Adviser {
   }
 
   const Scene scene_;
-  const Constraints constraints_;
+  std::optional<Constraints> constraints_;
   const unsigned threads_;
   const Ns window_;
   std::vector<Weighed> weighed_;

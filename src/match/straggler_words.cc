@@ -155,4 +155,11 @@ std::string describe_open_links(double share, const Job& job) {
                 : "which ranks share a host is not known (name the hosts with --hosts)");
 }
 
+std::string describe_lone_transfers(double share, const std::string& group) {
+  return "Exposed transfers take " + number("%.1f %%", 100 * share) +
+         " of the GPU time, and no other group is like " + group +
+         ": whether one of its links is slow cannot be told from these traces (compare its "
+         "bandwidth with what the links can do: --peak, --calibrate)";
+}
+
 }  // namespace commlens

@@ -32,5 +32,7 @@ std::string describe_group(const Straggler& straggler, const LinkGroup& link);
 std::string describe_undecided(double share, const Job& job);
 std::string describe_unattributed(double share, const Job& job);
 std::string describe_open_links(double share, const Job& job);
+// Of exposed transfers that one group alone makes.
+std::string describe_lone_transfers(double share, const std::string& group);
 
 }  // namespace commlens

@@ -33,6 +33,8 @@ constexpr double kLeastExtra = 0.003;
 constexpr double kPlainExtra = 0.02;
 // Waiting, of the GPU time, that is worth a word.
 constexpr double kMuch = 0.01;
+// Of the GPU time in exposed transfers of a group like no other: less is what transfers cost.
+constexpr double kMuchOfOneGroup = 0.2;
 // Ranks whose numbers of events in a step differ by more than one in this many did not record
 // alike.
 constexpr std::int64_t kEventsApart = 50;
@@ -50,6 +52,7 @@ class StragglerFinder {
   void suspect_hosts(Cause cause);
   void suspect_links();
   void say_what_is_open();
+  void say_where_no_link_can_be_told();
   Suspicion of_rank(std::uint32_t rank, Cause cause, const RankRows& peers) const;
   std::optional<Suspicion> of_host(const std::string& host, const RankRows& rows,
                                    Cause cause) const;
@@ -384,6 +387,33 @@ void StragglerFinder::say_what_is_open() {
     found_.remarks.push_back(describe_open_links(share(links), job_));
   if (share(unattributed) >= kMuch && found_.remarks.empty())
     found_.remarks.push_back(describe_unattributed(share(unattributed), job_));
+  if (found_.remarks.empty()) say_where_no_link_can_be_told();
+}
+
+// A slow link makes all of its group's transfers longer alike; only another group of as many ranks
+// would show that they are.
+void StragglerFinder::say_where_no_link_can_be_told() {
+  const std::vector<MatchGroup>& groups = job_.matching.groups;
+  std::map<std::size_t, std::size_t> alike;  // by size: how many groups
+  for (const MatchGroup& group : groups) ++alike[group.ranks.size()];
+  std::vector<Ns> exposed(groups.size());
+  for (const MatchedOp& op : job_.matching.ops) {
+    if (op.pair || op.group < 0) continue;
+    for (std::uint32_t i = 0; i < op.count; ++i) {
+      const Part& part = job_.matching.parts[op.first + i];
+      const Exposure& exposure = job_.ranks[part.rank].devices[part.device].exposures[part.op];
+      const Wait& wait = job_.waits.of[part.rank][part.device][part.op];
+      if (wait.known)
+        exposed[static_cast<std::size_t>(op.group)] +=
+            std::max<Ns>(0, exposure.exclusive - wait.exposed);
+    }
+  }
+  const auto most = std::max_element(exposed.begin(), exposed.end());
+  if (most == exposed.end()) return;
+  const MatchGroup& group = groups[static_cast<std::size_t>(most - exposed.begin())];
+  const double share = static_cast<double>(*most) / static_cast<double>(table_.gpu_time());
+  if (group.ranks.size() > 2 && alike[group.ranks.size()] == 1 && share >= kMuchOfOneGroup)
+    found_.remarks.push_back(describe_lone_transfers(share, group.label));
 }
 
 Stragglers StragglerFinder::run() {

@@ -1,11 +1,15 @@
 #include "replay/constraints.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "base/error.h"
 #include "base/parallel.h"
 
 namespace commlens {
 namespace {
+
+constexpr ItemId kLastItem = (ItemId{1} << 30U) - 1;
 
 Constraint::Kind kind_of(Reason reason) {
   switch (reason) {
@@ -19,18 +23,32 @@ Constraint::Kind kind_of(Reason reason) {
 
 }  // namespace
 
+void ConstraintList::push_back(const Constraint& constraint) {
+  const bool near =
+      constraint.after > kFar && constraint.after <= std::numeric_limits<std::int32_t>::max();
+  if (!near) far_.emplace_back(rows_.size(), constraint.after);
+  Row& row = rows_.emplace_back();
+  row.after = near ? static_cast<std::int32_t>(constraint.after) : kFar;
+  row.of = constraint.of & kLastItem;
+  row.kind = static_cast<std::uint32_t>(constraint.kind) & 3U;
+}
+
+Ns ConstraintList::far(std::size_t i) const {
+  return std::lower_bound(far_.begin(), far_.end(), std::pair{i, kNoInstant})->second;
+}
+
 Constraints::Constraints(const Graph& graph, unsigned threads)
     : graph_(graph), ranks_(graph.job().ranks.size()), leaves_(find_leaves(graph)) {
+  if (graph.nodes() + graph.stretches() > kLastItem)
+    throw Error(ErrorKind::input, "more than a billion activities are too many for one replay");
   take_recorded();
   for_each_parallel(ranks_.size(), threads,
                     [this](std::size_t rank) { constrain(static_cast<std::uint32_t>(rank)); });
 }
 
 void Constraints::take_recorded() {
-  starts_.reserve(graph_.nodes());
   ends_.reserve(graph_.nodes() + graph_.stretches());
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    for (const Ns time : graph_.work(rank).start) starts_.push_back(time);
     for (const Ns time : graph_.work(rank).end) ends_.push_back(time);
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -51,15 +69,18 @@ Constraint Constraints::without_residual(const Dependency& dependency) const {
 void Constraints::constrain(std::uint32_t rank) {
   const Work& work = graph_.work(rank);
   Rank& table = ranks_[rank];
-  std::size_t first = 0;
+  std::vector<Constraint> open;  // of one item
   Ns latest = kNoInstant;
   const auto add = [&](const Dependency& dependency) {
-    table.list.push_back(without_residual(dependency));
-    latest = std::max(latest, ends_[table.list.back().of] + table.list.back().after);
+    open.push_back(without_residual(dependency));
+    latest = std::max(latest, ends_[open.back().of] + open.back().after);
   };
   const auto finish = [&](Ns instant) {
-    for (std::size_t i = first; i < table.list.size(); ++i) table.list[i].after += instant - latest;
-    first = table.list.size();
+    for (Constraint& constraint : open) {
+      constraint.after += instant - latest;
+      table.list.push_back(constraint);
+    }
+    open.clear();
     latest = kNoInstant;
   };
 
@@ -71,7 +92,7 @@ void Constraints::constrain(std::uint32_t rank) {
     table.node_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
     const ItemId item = graph_.node(rank, node);
     graph_.start_dependencies(item, add);
-    finish(starts_[item]);
+    finish(work.start[node]);
   }
   table.node_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
   table.stretch_begins.reserve(work.stretches.size() + 1);
@@ -82,9 +103,6 @@ void Constraints::constrain(std::uint32_t rank) {
     finish(ends_[graph_.nodes() + item]);
   }
   table.stretch_begins.push_back(static_cast<std::uint32_t>(table.list.size()));
-
-  table.comm_of.assign(work.size(), kNoComm);
-  for (std::uint32_t i = 0; i < work.comm.size(); ++i) table.comm_of[work.comm[i].node] = i;
 }
 
 Ns Constraints::residual(ItemId node) const {
@@ -93,7 +111,8 @@ Ns Constraints::residual(ItemId node) const {
     const Constraint constraint = without_residual(dependency);
     latest = std::max(latest, ends_[constraint.of] + constraint.after);
   });
-  return latest == kNoInstant ? 0 : starts_[node] - latest;
+  const std::uint32_t rank = graph_.rank_of_node(node);
+  return latest == kNoInstant ? 0 : graph_.work(rank).start[graph_.local(rank, node)] - latest;
 }
 
 }  // namespace commlens

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <utility>
 #include <vector>
 
 #include "replay/graph.h"
@@ -29,32 +29,44 @@ struct Constraint {
   Kind kind = Kind::fixed;
 };
 
+// Constraints in half of their bytes: millions of them stand beside what the replays fill. Nearly
+// all are within the 2 s that 32 bits hold; how far the others are stands aside.
+class ConstraintList {
+ public:
+  void reserve(std::size_t size) { rows_.reserve(size); }
+  std::size_t size() const { return rows_.size(); }
+  void push_back(const Constraint& constraint);
+  Constraint operator[](std::size_t i) const {
+    const Row& row = rows_[i];
+    return {.after = row.after == kFar ? far(i) : row.after,
+            .of = row.of,
+            .kind = static_cast<Constraint::Kind>(row.kind)};
+  }
+
+ private:
+  static constexpr std::int32_t kFar = std::numeric_limits<std::int32_t>::min();
+  struct Row {
+    std::int32_t after = 0;
+    std::uint32_t of : 30 = 0;
+    std::uint32_t kind : 2 = 0;
+  };
+  static_assert(sizeof(Row) == 8);
+  Ns far(std::size_t i) const;
+
+  std::vector<Row> rows_;
+  std::vector<std::pair<std::size_t, Ns>> far_;  // by row, ascending
+};
+
 class Constraints {
  public:
   // `graph` must outlive this. The same for any number of threads.
   explicit Constraints(const Graph& graph, unsigned threads = 1);
 
-  static constexpr std::uint32_t kNoComm = ~std::uint32_t{0};
-
   // One rank's share; rows are local to the rank.
   struct Rank {
     std::vector<std::uint32_t> node_begins;  // of `list`, by node; then the end
     std::vector<std::uint32_t> stretch_begins;
-    std::vector<Constraint> list;
-    std::vector<std::uint32_t> comm_of;  // by node: row of Work::comm
-
-    std::span<const Constraint> of_node(std::uint32_t node) const {
-      return between(node_begins, node);
-    }
-    std::span<const Constraint> of_stretch(std::uint32_t stretch) const {
-      return between(stretch_begins, stretch);
-    }
-
-   private:
-    std::span<const Constraint> between(const std::vector<std::uint32_t>& begins,
-                                        std::uint32_t row) const {
-      return {list.data() + begins[row], begins[row + 1] - begins[row]};
-    }
+    ConstraintList list;
   };
 
   const Graph& graph() const { return graph_; }
@@ -62,8 +74,8 @@ class Constraints {
   const Leave& leave(std::size_t op, std::uint32_t part) const {
     return leaves_[graph_.job().matching.ops[op].first + part];
   }
-  // As recorded: starts by node; ends by node, then begins by stretch.
-  const std::vector<Ns>& starts() const { return starts_; }
+  // As recorded: ends by node, then begins by stretch. Starts stand in Work only: they are read
+  // once a replay.
   const std::vector<Ns>& ends() const { return ends_; }
   // By how much a node began after the last of what it depends on.
   Ns residual(ItemId node) const;
@@ -76,7 +88,6 @@ class Constraints {
   const Graph& graph_;
   std::vector<Rank> ranks_;
   std::vector<Leave> leaves_;  // by row of Matching::parts
-  std::vector<Ns> starts_;
   std::vector<Ns> ends_;
 };
 

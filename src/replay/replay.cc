@@ -52,7 +52,11 @@ class Replayer {
         first_op_(static_cast<ItemId>(graph_.nodes() + graph_.stretches())),
         outcome_(outcome) {
     // What contradicts the others is left where it was.
-    outcome_.start = constraints.starts();
+    outcome_.start.clear();
+    outcome_.start.reserve(graph_.nodes());
+    for (std::uint32_t rank = 0; rank < graph_.job().ranks.size(); ++rank) {
+      for (const Ns time : graph_.work(rank).start) outcome_.start.push_back(time);
+    }
     outcome_.end = constraints.ends();
     for (const auto& [node, factor] : assumption.kernels) kernels_.add(node, graph_.nodes());
     for (const ItemId node : assumption.launched_in_time) in_time_.add(node, graph_.nodes());
@@ -109,7 +113,9 @@ class Replayer {
     const std::uint32_t local = graph_.local(rank, node);
     const bool in_time = says(assumption_.host_in_time, rank) || in_time_[node];
     Ns now = kNoInstant;
-    for (const Constraint& constraint : constraints_.rank(rank).of_node(local)) {
+    const Constraints::Rank& table = constraints_.rank(rank);
+    for (std::size_t i = table.node_begins[local]; i < table.node_begins[local + 1]; ++i) {
+      const Constraint constraint = table.list[i];
       if (constraint.kind == Constraint::Kind::launch && in_time) continue;
       const bool follows = constraint.kind == Constraint::Kind::stream && !moved_.empty();
       now = std::max(now, follows ? behind_on_stream(rank, node, constraint) : allowed(constraint));
@@ -118,9 +124,9 @@ class Replayer {
       if (const auto before = graph_.launched_before(node))
         now = outcome_.start[*before] + constraints_.residual(node);
     }
-    const Ns was = constraints_.starts()[node];
-    const Ns length = constraints_.ends()[node] - was;
-    outcome_.start[node] = now == kNoInstant ? was : now;  // in its place if nothing holds it
+    // Until now as recorded, and there it stays if nothing holds it.
+    const Ns length = constraints_.ends()[node] - outcome_.start[node];
+    if (now != kNoInstant) outcome_.start[node] = now;
     outcome_.end[node] = outcome_.start[node] + alone(rank, node, length);
   }
 
@@ -137,16 +143,22 @@ class Replayer {
 
   double transfer_factor(std::uint32_t rank, std::uint32_t local) const {
     if (assumption_.transfer.empty()) return 1;
-    const std::uint32_t comm = constraints_.rank(rank).comm_of[local];
-    return comm == Constraints::kNoComm ? 1 : assumption_.transfer[rank][comm];
+    const std::vector<CommNode>& comm = graph_.work(rank).comm;
+    const auto found =
+        std::lower_bound(comm.begin(), comm.end(), local,
+                         [](const CommNode& c, std::uint32_t n) { return c.node < n; });
+    if (found == comm.end() || found->node != local) return 1;
+    return assumption_.transfer[rank][static_cast<std::size_t>(found - comm.begin())];
   }
 
   void resume(ItemId stretch) {
     const std::uint32_t rank = graph_.rank_of_stretch(stretch);
     const bool runs_ahead = says(assumption_.host_runs_ahead, rank);
     Ns now = kNoInstant;
-    for (const Constraint& constraint :
-         constraints_.rank(rank).of_stretch(graph_.local_stretch(rank, stretch))) {
+    const Constraints::Rank& table = constraints_.rank(rank);
+    const std::uint32_t local = graph_.local_stretch(rank, stretch);
+    for (std::size_t i = table.stretch_begins[local]; i < table.stretch_begins[local + 1]; ++i) {
+      const Constraint constraint = table.list[i];
       if (constraint.kind == Constraint::Kind::wait_of_host && runs_ahead) continue;
       now = std::max(now, allowed(constraint));
     }
