@@ -108,36 +108,61 @@ NcclTestsLines::Kind NcclTestsLines::line(std::string_view text) {
   if (words.size() > 2 && whole_number(words[0]) && whole_number(words[1])) return read_row(words);
   const auto op = program_in(words);
   if (!op) return Kind::other;
-  op_ = op;
+  name_run(op);
   return Kind::begins;
 }
 
+void NcclTestsLines::name_run(std::optional<Op> op) {
+  op_ = op;
+  named_ahead_ = op.has_value();
+}
+
+// What was said of the run before holds no longer. Its program is named before this line, if at
+// all.
+void NcclTestsLines::begin_run() {
+  if (!named_ahead_) op_.reset();
+  named_ahead_ = false;
+  iterations_ = 0;
+  forget_devices();
+}
+
+void NcclTestsLines::forget_devices() {
+  hosts_.clear();
+  ranks_.clear();
+  rows_since_devices_ = false;
+}
+
 NcclTestsLines::Kind NcclTestsLines::comment(const Words& words) {
-  if (const auto op = program_in(words)) {
-    op_ = op;
-    return Kind::begins;
-  }
   const auto has = [&words](std::string_view word) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
+  if (const auto op = program_in(words)) {
+    // "Collective test concluded: all_reduce_perf" names the run that ends.
+    name_run(has("concluded:") ? std::nullopt : op);
+    return Kind::begins;
+  }
   if (has("Using") && has("devices")) {
-    hosts_.clear();
-    ranks_.clear();
+    forget_devices();
     return Kind::begins;
   }
   // "#  Rank  0 Group  0 Pid 4242 on node-a device  0 [...]"
   const auto rank = std::find(words.begin(), words.end(), "Rank");
   const auto on = std::find(words.begin(), words.end(), "on");
   if (has("Pid") && rank + 1 < words.end() && on + 1 < words.end()) {
+    const bool anew = rows_since_devices_;
+    if (anew) forget_devices();
     if (const auto number = whole_number(*(rank + 1))) ranks_.insert(*number);
     hosts_.emplace(*(on + 1));
-    return Kind::other;
+    return anew ? Kind::begins : Kind::other;
   }
+  const bool begins = has("nThread") && has("nGpus");
+  if (begins) begin_run();
   // "warmup iters: 5 iters: 20 agg iters: 1"
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
     if (words[i] == "iters:" && words[i - 1] != "warmup" && words[i - 1] != "agg")
       iterations_ = std::min<std::int64_t>(whole_number(words[i + 1]).value_or(0), 1'000'000);
   }
+  if (begins) return Kind::begins;
   if (!has("size") || !has("time") || !has("busbw")) return Kind::other;
   times_.clear();
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -171,6 +196,7 @@ NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
   if (first + 2 < words.size())
     row_.bus_ratio = ratio_of(printed_number(words[first + 1]).value_or(0),
                               printed_number(words[first + 2]).value_or(0));
+  rows_since_devices_ = true;
   return Kind::row;
 }
 

@@ -60,8 +60,13 @@ class NcclTestsLines {
   Kind comment(const Words& words);
   Kind read_row(const Words& words);
   Kind odd(std::string why);
+  void name_run(std::optional<Op> op);
+  void begin_run();
+  void forget_devices();
 
   std::optional<Op> op_;
+  bool named_ahead_ = false;         // the program was named, and its run has not begun
+  bool rows_since_devices_ = false;  // devices that are listed now are of another run
   std::set<std::string, std::less<>> hosts_;
   std::set<std::int64_t> ranks_;
   std::int64_t iterations_ = 0;

@@ -40,10 +40,12 @@ Told told_by(const NcclTestsRow& row, std::int64_t ranks) {
     if (!row.redop.empty()) told.op = Op::reduce_scatter;
     return told;
   }
-  if (row.bytes != counted || row.bus_ratio <= 0 || ranks < 3) return told;
+  if (row.bytes != counted || row.bus_ratio <= 0 || ranks < 2) return told;
+  if (std::abs(row.bus_ratio - 1) <= kRatioError) told.bus_factor = 1;
+  // Of two ranks every operation of this size has the factor 1.
+  if (ranks == 2) return told;
   const double all_reduce = 2.0 * static_cast<double>(ranks - 1) / static_cast<double>(ranks);
   if (std::abs(row.bus_ratio - all_reduce) <= kRatioError) told.op = Op::all_reduce;
-  if (std::abs(row.bus_ratio - 1) <= kRatioError) told.bus_factor = 1;
   return told;
 }
 
@@ -76,7 +78,7 @@ class RunReader {
 void RunReader::line(std::string_view text, std::int64_t number) {
   switch (lines_.line(text)) {
     case NcclTestsLines::Kind::begins: return end_table();
-    case NcclTestsLines::Kind::heads: seen_ = true; return;
+    case NcclTestsLines::Kind::heads: seen_ = true; return end_table();
     case NcclTestsLines::Kind::odd:
       // Before any heading two numbers may begin any line of a log.
       if (seen_) measured_.notes.add(Note::odd_record, example_line(number, text));
