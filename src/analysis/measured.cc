@@ -363,13 +363,18 @@ std::string wait_sentence(const MeasuredJob& job) {
   const auto most =
       std::max_element(waits.by_rank.begin(), waits.by_rank.end(),
                        [](const auto& a, const auto& b) { return a.caused < b.caused; });
+  const std::string waited =
+      "In calls that all ranks recorded they waited " + shown_seconds(waits.total) + " in all";
+  if (most->caused == 0)
+    return waited +
+           "; for whom cannot be told: in each, several may have come last, or not all "
+           "were timed by the GPU.";
   const auto row = static_cast<std::size_t>(most - waits.by_rank.begin());
   const double decided = 1.0 - static_cast<double>(waits.undecidable) /
                                    static_cast<double>(std::max<Ns>(waits.total, 1));
   char share[32];
   std::snprintf(share, sizeof share, "%.0f %%", 100 * decided);
-  return "In calls that all ranks recorded they waited " + shown_seconds(waits.total) +
-         " in all, most for " + shown_rank(job, row) + ": " + shown_seconds(most->caused) +
+  return waited + ", most for " + shown_rank(job, row) + ": " + shown_seconds(most->caused) +
          ", last in " + std::to_string(most->last) + " of " + std::to_string(most->calls) +
          " calls. This takes it that all leave such a call together; who was last is sure to the "
          "microsecond for " +

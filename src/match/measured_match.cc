@@ -20,8 +20,6 @@
 #include <tuple>
 #include <vector>
 
-#include "model/shares.h"
-
 namespace commlens {
 namespace {
 
@@ -211,20 +209,18 @@ void MeasuredMatcher::waits(const MeasuredKey& key, std::span<const MeasuredEntr
   Ns least = time(entries.front());
   for (const MeasuredEntry& entry : entries) least = std::min(least, time(entry));
 
-  // Ties share; what is as close as a tie may have been last.
+  // What is as close as a tie may have been last: then nobody is named.
   std::vector<std::uint32_t> rows;
-  std::vector<std::uint32_t> last;
+  std::uint32_t last = 0;
   std::int64_t close = 0;
   for (const MeasuredEntry& entry : entries) {
     rows.push_back(row_of(key, entry));
-    if (time(entry) == least) last.push_back(rows.back());
+    if (time(entry) == least) last = rows.back();
     close += time(entry) - least <= kMeasuredEndsAgree ? 1 : 0;
     ++waits.by_rank[rows.back()].calls;
   }
-  if (close == 1) ++waits.by_rank[last.front()].last;
   const bool decided = by_gpu && close == 1;
-  const std::vector<Ns> weights(last.size(), 1);
-  std::vector<Ns> parts(last.size());
+  if (decided) ++waits.by_rank[last].last;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const Ns wait = time(entries[i]) - least;
     // A sum that leaves 64 bits is that of times that no call took; all others are parts of it.
@@ -232,12 +228,12 @@ void MeasuredMatcher::waits(const MeasuredKey& key, std::span<const MeasuredEntr
     if (wait == 0 || __builtin_add_overflow(waits.total, wait, &total)) continue;
     waits.total = total;
     waits.by_rank[rows[i]].waited += wait;
-    if (!decided) waits.undecidable += wait;
-    split_by_weight(wait, weights, parts);
-    for (std::size_t j = 0; j < last.size(); ++j) {
-      waits.by_rank[last[j]].caused += parts[j];
-      waits.blame[{rows[i], last[j]}] += parts[j];
+    if (!decided) {
+      waits.undecidable += wait;
+      continue;
     }
+    waits.by_rank[last].caused += wait;
+    waits.blame[{rows[i], last}] += wait;
   }
 }
 
