@@ -267,6 +267,21 @@ TEST(Joined, RecordingsOfOneRankShareItsCalls) {
   EXPECT_EQ(joined.calls_without_operation, 0);
 }
 
+// What a log says of one rank contradicts the timeline: that process is refused and named, the
+// other one is joined.
+TEST(Joined, AProcessOfAnotherRankIsNamed) {
+  Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  Job other = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  other.ranks[0].rank = 1;
+  other.ranks[0].recording.process = 101;
+  job.ranks.push_back(std::move(other.ranks[0]));
+  const Joined joined = join(job, init(100, "0x10", 1, "0xabc") + calls(100, "0x10", "ABAB") +
+                                      init(101, "0x20", 1, "0xabc") + calls(101, "0x20", "ABAB"));
+  EXPECT_EQ(joined.inputs[0].joined, 4);
+  EXPECT_EQ(joined.inputs[0].reason,
+            "its process 100 on node-a is rank 1 there, but rank 0 by the timeline");
+}
+
 // Rank 0's log tells its operations for certain, rank 1's fits nothing.
 TEST(Joined, WhatFitsNothingOnOneRankIsNotCertain) {
   Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB", 0, true));

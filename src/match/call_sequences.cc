@@ -69,18 +69,28 @@ class Collector {
     }
     found_.choices[w] = tuner_choices(witnesses_[w]);
     const std::vector<ProcessOfRank> processes = find_processes(job_, witnesses_[w]);
-    std::string reason;
-    bool any = false;
     for (std::size_t row = 0; row < processes.size(); ++row) {
-      if (!processes[row].process) {
-        if (reason.empty()) reason = processes[row].reason;
-        continue;
-      }
-      any = true;
+      if (!processes[row].process) continue;
       for (const CommWitness& comm : found_.comms[w][*processes[row].process])
         add_comm(w, row, comm, processes[row].by_id);
     }
-    if (!any) found_.refused[w] = reason;
+    found_.refused[w] = why_refused(processes);
+  }
+
+  // Doubts are always said. That ranks have no process at all is common, and only said where none
+  // has one.
+  static std::string why_refused(const std::vector<ProcessOfRank>& processes) {
+    std::vector<std::string> doubts;
+    for (const ProcessOfRank& process : processes) {
+      const bool is_new = std::find(doubts.begin(), doubts.end(), process.reason) == doubts.end();
+      if (process.doubtful && is_new) doubts.push_back(process.reason);
+    }
+    if (doubts.size() == 1) return doubts.front();
+    if (doubts.size() > 1)
+      return doubts.front() + "; " + std::to_string(doubts.size() - 1) + " more of this kind";
+    const bool any = std::any_of(processes.begin(), processes.end(),
+                                 [](const ProcessOfRank& one) { return one.process.has_value(); });
+    return any || processes.empty() ? std::string() : processes.front().reason;
   }
 
   void add_comm(std::size_t w, std::size_t row, const CommWitness& comm, bool by_id) {

@@ -54,15 +54,30 @@ class ProcessFinder {
     }
     const std::string who = "rank " + std::to_string(rank.rank) +
                             (ids ? " (pid " + std::to_string(rank.recording.process) + ")" : "");
+    if (found.size() > 1) return refused("several of its processes can be that of " + who);
     if (found.size() == 1 && ranks_that_can_be(found.front()).size() > 1)
-      return {{}, false, "several timelines can be of its process or rank"};
-    if (found.size() == 1) return {found.front(), ids, {}};
-    if (found.empty())
-      return {{}, false, "none of its processes is that of " + who + ": it may be of another run"};
-    return {{}, false, "several of its processes can be that of " + who};
+      return refused("several timelines can be of its process or rank");
+    if (found.size() == 1) return {found.front(), ids, false, {}};
+    if (const auto other = ids ? of_other_rank(rank) : std::nullopt) return refused(*other);
+    return {
+        {}, false, false, "none of its processes is that of " + who + ": it may be of another run"};
   }
 
  private:
+  static ProcessOfRank refused(std::string reason) { return {{}, false, true, std::move(reason)}; }
+  // The process with the timeline's id says another rank.
+  std::optional<std::string> of_other_rank(const RankTimeline& rank) const {
+    for (std::size_t i = 0; i < log_.processes.size(); ++i) {
+      if (!ranks_[i] || !same_process(rank, i)) continue;
+      if (!ranks_that_can_be(LogProcessId::from(i)).empty()) continue;
+      const LogProcess& process = log_.processes[i];
+      return "its process " + std::to_string(process.pid) +
+             (process.host.empty() ? "" : " on " + process.host) + " is rank " +
+             std::to_string(*ranks_[i]) + " there, but rank " + std::to_string(rank.rank) +
+             " by the timeline";
+    }
+    return std::nullopt;
+  }
   bool names_ids(const RankTimeline& rank) const { return any_id_ && rank.recording.process >= 0; }
   bool can_be(const RankTimeline& rank, std::size_t i) const {
     const bool same = names_ids(rank) ? same_process(rank, i) : has_rank(rank, i);

@@ -13,8 +13,9 @@ namespace commlens {
 
 struct ProcessOfRank {
   std::optional<LogProcessId> process;
-  bool by_id = false;  // the timeline names the same process id; else by the rank alone
-  std::string reason;  // why there is none
+  bool by_id = false;     // the timeline names the same process id; else by the rank alone
+  bool doubtful = false;  // there is none, though some have its id or its rank
+  std::string reason;     // why there is none
 };
 
 // `log` has LogFacts. By row of Job::ranks. No process is that of two ranks: one that could be is
