@@ -421,6 +421,21 @@ TEST(Frameworks, ALaterTableReplacesOneThatItHolds) {
   EXPECT_EQ(read_text("framework_log", first + other).calls.size(), 2U);
 }
 
+// DeepSpeed keeps rows by exact size and prints it rounded.
+TEST(Frameworks, RowsOfOneTableWhoseSizesReadAlikeAreAllCounted) {
+  const Measured measured = read_text(
+      "framework_log",
+      "Comm. Op            Message Size        Count               Total Latency(ms)   Avg "
+      "Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)\n"
+      "all_reduce\n"
+      "   1.0 MB   10   100.00   10.00   0.52   0.48\n"
+      "   1.0 MB   20   400.00   20.00   0.52   0.48\n"
+      "   1.0 MB   30   900.00   30.00   0.52   0.48\n");
+  ASSERT_EQ(measured.calls.size(), 1U);
+  EXPECT_EQ(measured.calls[0].count, 60);
+  EXPECT_EQ(measured.calls[0].time, 1'400'000'000);
+}
+
 TEST(Frameworks, TheDictionaryOfASummary) {
   const Measured measured = read_file("deepspeed.json");
   EXPECT_EQ(measured.world_size, 8);

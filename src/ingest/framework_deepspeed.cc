@@ -180,9 +180,25 @@ bool DeepspeedReader::row(std::string_view text, std::int64_t number) {
   if (!message->exact && message->bytes > 0)
     measured_.notes.add(Note::rounded_sizes, example_line(number, size));
   ++measured_.records;
+  row.of_block = row.block_told = straggler_block_;
   const auto [place, is_new] = table_.try_emplace({name_, caller_, message->bytes}, row);
-  if (!is_new && straggler_block_) place->second.straggle = row.straggle;
+  if (!is_new) add_to(place->second, row, straggler_block_);
   return true;
+}
+
+// Sizes are printed rounded: several rows of one table can read alike. A straggler block repeats
+// the rows of the table before it, and adds what its others waited.
+void DeepspeedReader::add_to(Row& row, const Row& more, bool block) {
+  const auto sum = [](Ns& into, Ns time) { into = into < 0 || time < 0 ? -1 : into + time; };
+  if (block && !row.block_told) {
+    row.straggle = more.straggle;
+    row.block_told = true;
+    return;
+  }
+  if (block || !row.block_told) sum(row.straggle, more.straggle);
+  if (block && !row.of_block) return;
+  row.count += more.count;
+  sum(row.time, more.time);
 }
 
 void DeepspeedReader::verbose(std::string_view text, std::int64_t number) {

@@ -36,7 +36,10 @@ class DeepspeedReader {
     Ns time = -1;
     Ns straggle = -1;
     std::int64_t where = 0;
+    bool of_block = false;    // first seen in a straggler block
+    bool block_told = false;  // `straggle` is a block's
   };
+  static void add_to(Row& row, const Row& more, bool block);
   using Table = std::map<Kind, Row>;
 
   bool header(std::string_view text);
