@@ -358,18 +358,36 @@ std::string shown_rank(const MeasuredJob& job, std::size_t row) {
 }
 
 // The rank that others waited for most.
+// By row of `by_rank`; where ranks of the job are known, a rank's first row has those of all its
+// communicators: in one alone another may seem the worst.
+std::vector<MeasuredRankWaits> waits_by_rank(const MeasuredWaits& waits) {
+  std::vector<MeasuredRankWaits> rows = waits.by_rank;
+  if (!waits.ranks_known) return rows;
+  std::map<std::int64_t, std::size_t> first;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const auto [place, is_new] = first.try_emplace(waits.global[row], row);
+    if (is_new) continue;
+    MeasuredRankWaits& all = rows[place->second];
+    all.caused += rows[row].caused;
+    all.last += rows[row].last;
+    all.calls += rows[row].calls;
+    rows[row] = {};
+  }
+  return rows;
+}
+
 std::string wait_sentence(const MeasuredJob& job) {
   const MeasuredWaits& waits = job.waits;
-  const auto most =
-      std::max_element(waits.by_rank.begin(), waits.by_rank.end(),
-                       [](const auto& a, const auto& b) { return a.caused < b.caused; });
+  const std::vector<MeasuredRankWaits> rows = waits_by_rank(waits);
+  const auto most = std::max_element(
+      rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.caused < b.caused; });
   const std::string waited =
       "In calls that all ranks recorded they waited " + shown_seconds(waits.total) + " in all";
   if (most->caused == 0)
     return waited +
            "; for whom cannot be told: in each, several may have come last, or not all "
            "were timed by the GPU.";
-  const auto row = static_cast<std::size_t>(most - waits.by_rank.begin());
+  const auto row = static_cast<std::size_t>(most - rows.begin());
   const double decided = 1.0 - static_cast<double>(waits.undecidable) /
                                    static_cast<double>(std::max<Ns>(waits.total, 1));
   char share[32];
