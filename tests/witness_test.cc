@@ -16,7 +16,7 @@ using namespace std::string_literals;
 
 // The tree as compact JSON-like text; "..." where a container was cut.
 std::string shown(const Tree& tree, NodeId node) {
-  if (node == kNoNode) return "nothing";
+  if (node == kNoValue) return "nothing";
   switch (tree.kind(node)) {
     case NodeKind::null: return "null";
     case NodeKind::boolean: return *tree.boolean(node) ? "true" : "false";

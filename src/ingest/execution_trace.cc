@@ -388,11 +388,11 @@ void TraceReader::groups(const Node& node) {
   if (text.kind != TokenKind::string) return;
   try {
     const ReadTree read = read_json_tree(unescaped(text.text), "process_group:init");
-    if (read.root == kNoNode || read.tree.kind(read.root) != NodeKind::list) return;
+    if (read.root == kNoValue || read.tree.kind(read.root) != NodeKind::list) return;
     for (const NodeId group : read.tree.items(read.root)) {
       const NodeId members = read.tree.find(group, "ranks");
       const std::string name(read.tree.text(read.tree.find(group, "pg_name")));
-      if (name.empty() || members == kNoNode || read.tree.kind(members) != NodeKind::list) continue;
+      if (name.empty() || members == kNoValue || read.tree.kind(members) != NodeKind::list) continue;
       std::vector<std::int64_t> ranks;
       for (const NodeId member : read.tree.items(members)) {
         const auto rank = read.tree.integer(member);

@@ -98,11 +98,11 @@ void DumpReader::read_versions() {
 
 // "[0, 1, 2]" or a list, in the order of the ranks in the group; empty where it is none.
 std::vector<int> members_of(const Tree& tree, NodeId ranks) {
-  if (ranks == kNoNode) return {};
+  if (ranks == kNoValue) return {};
   if (tree.kind(ranks) == NodeKind::text) {
     if (tree.text(ranks).find("...") != std::string_view::npos) return {};
     const ReadTree list = read_json_tree(tree.text(ranks), "ranks");
-    if (list.root == kNoNode || !list.truncation.empty() ||
+    if (list.root == kNoValue || !list.truncation.empty() ||
         list.tree.kind(list.root) == NodeKind::text)
       return {};
     return members_of(list.tree, list.root);
@@ -119,7 +119,7 @@ std::vector<int> members_of(const Tree& tree, NodeId ranks) {
 
 void DumpReader::read_groups() {
   const NodeId config = member("pg_config");
-  if (config == kNoNode || tree_.kind(config) != NodeKind::dict) return;
+  if (config == kNoValue || tree_.kind(config) != NodeKind::dict) return;
   const std::vector<NodeId>& pairs = tree_.items(config);
   std::size_t left = kMostMembers;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -144,7 +144,7 @@ void DumpReader::read_groups() {
 // Two keys of one name with different values: which of them was meant cannot be told.
 bool contradicts_itself(const Tree& tree, NodeId dict) {
   constexpr std::size_t kMostLooked = 256;  // keys and values; writers have some thirty keys
-  if (dict == kNoNode || tree.kind(dict) != NodeKind::dict) return false;
+  if (dict == kNoValue || tree.kind(dict) != NodeKind::dict) return false;
   const std::vector<NodeId>& pairs = tree.items(dict);
   if (pairs.size() > kMostLooked) return false;
   for (std::size_t i = 2; i + 1 < pairs.size(); i += 2) {
@@ -163,7 +163,7 @@ bool contradicts_itself(const Tree& tree, NodeId dict) {
 
 void DumpReader::read_entries() {
   const NodeId entries = member("entries");
-  witness_.lists_pending = entries != kNoNode && tree_.kind(entries) == NodeKind::list;
+  witness_.lists_pending = entries != kNoValue && tree_.kind(entries) == NodeKind::list;
   if (!witness_.lists_pending) return;
   FlightRecorderEntries reader(tree_, witness_);
   for (const NodeId entry : tree_.items(entries)) {
@@ -242,7 +242,7 @@ std::map<std::int64_t, std::uint32_t> DumpReader::groups_by_local_id() const {
 
 void DumpReader::read_status() {
   const NodeId status = member("pg_status");
-  if (status == kNoNode || tree_.kind(status) != NodeKind::dict) return;
+  if (status == kNoValue || tree_.kind(status) != NodeKind::dict) return;
   const auto groups = groups_by_local_id();
   const std::vector<NodeId>& pairs = tree_.items(status);
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -357,9 +357,9 @@ void read(Source& source, std::string_view head, Witness& witness) {
         source.end() == SourceEnd::corrupt ? Note::corrupt_compression : Note::read_failed,
         source.trouble());
   }
-  const bool dict = read.root != kNoNode && read.tree.kind(read.root) == NodeKind::dict;
+  const bool dict = read.root != kNoValue && read.tree.kind(read.root) == NodeKind::dict;
   const auto has = [&](std::string_view key) {
-    return dict && read.tree.find(read.root, key) != kNoNode;
+    return dict && read.tree.find(read.root, key) != kNoValue;
   };
   if (!has("entries") && !has("pg_status") && !has("pg_config")) {
     if (!read.truncation.empty())

@@ -69,7 +69,7 @@ std::optional<std::uint32_t> FlightRecorderEntries::group(NodeId entry) {
   std::string name;
   std::string description;
   const NodeId pair = tree_.find(entry, "process_group");
-  if (pair != kNoNode && tree_.kind(pair) == NodeKind::list && !tree_.items(pair).empty()) {
+  if (pair != kNoValue && tree_.kind(pair) == NodeKind::list && !tree_.items(pair).empty()) {
     name = tree_.text(tree_.items(pair).front());
     if (tree_.items(pair).size() > 1) description = tree_.text(tree_.items(pair)[1]);
   } else if (const auto id = tree_.integer(tree_.find(entry, "pg_id"))) {
@@ -106,7 +106,7 @@ void FlightRecorderEntries::read_name(std::string_view name, WitnessCall& call) 
 
 // "[[2048, 5120], [16]]" and how many elements these are together.
 FlightRecorderEntries::Shapes FlightRecorderEntries::shapes(NodeId tensors) {
-  if (tensors == kNoNode || tree_.kind(tensors) != NodeKind::list ||
+  if (tensors == kNoValue || tree_.kind(tensors) != NodeKind::list ||
       tree_.items(tensors).size() > kMostTensors)
     return {};
   const auto [at, is_new] = shapes_.try_emplace(tensors);
@@ -124,7 +124,7 @@ FlightRecorderEntries::Shapes FlightRecorderEntries::shapes(NodeId tensors) {
 
 // One word where all tensors have the same type.
 StringId FlightRecorderEntries::dtypes(NodeId tensors) {
-  if (tensors == kNoNode || tree_.kind(tensors) != NodeKind::list || tree_.items(tensors).empty() ||
+  if (tensors == kNoValue || tree_.kind(tensors) != NodeKind::list || tree_.items(tensors).empty() ||
       tree_.items(tensors).size() > kMostTensors)
     return {};
   const auto [at, is_new] = dtypes_.try_emplace(tensors);
@@ -143,7 +143,7 @@ StringId FlightRecorderEntries::dtypes(NodeId tensors) {
 
 // The innermost frames are the library's own; the first of another file is the program's.
 StringId FlightRecorderEntries::code(NodeId frames) {
-  if (frames == kNoNode || tree_.kind(frames) != NodeKind::list) return {};
+  if (frames == kNoValue || tree_.kind(frames) != NodeKind::list) return {};
   const auto [at, is_new] = codes_.try_emplace(frames);
   if (!is_new || witness_.strings.bytes() > kMostTextBytes) return at->second;
   const std::vector<NodeId>& list = tree_.items(frames);

@@ -84,7 +84,7 @@ void DictReader::add(std::string_view op, std::string_view size, NodeId row, Nod
 }
 
 void DictReader::summary(NodeId ops, NodeId stragglers) {
-  if (ops == kNoNode || tree_.kind(ops) != NodeKind::dict) return;
+  if (ops == kNoValue || tree_.kind(ops) != NodeKind::dict) return;
   const auto& items = tree_.items(ops);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const std::string_view op = tree_.text(items[i]);

@@ -69,7 +69,7 @@ NodeId JsonTreeReader::scalar() {
   if (end == std::string_view::npos) throw Cut{};
   const std::string_view word = text_.substr(at_, end - at_);
   Tree& tree = result_.tree;
-  NodeId node = kNoNode;
+  NodeId node = kNoValue;
   double real = 0;
   if (word == "true" || word == "false") {
     node = tree.add_boolean(word == "true");
@@ -112,7 +112,7 @@ void JsonTreeReader::member() {
   skip_blanks();
   const char first = peek();
   const bool whole = first != '{' && first != '[';
-  const NodeId node = !whole ? kNoNode : first == '"' ? string() : scalar();
+  const NodeId node = !whole ? kNoValue : first == '"' ? string() : scalar();
   add(key);
   if (whole) return add(node);
   value();

@@ -73,7 +73,7 @@ class PickleReader {
   std::vector<NodeId> stack_;
   std::vector<std::size_t> marks_;  // heights of the stack
   std::vector<NodeId> memo_;
-  NodeId identity_ = kNoNode;  // stands for a harmless function on the stack
+  NodeId identity_ = kNoValue;  // stands for a harmless function on the stack
 };
 
 std::string hex(unsigned char byte) {
@@ -283,12 +283,12 @@ bool PickleReader::container(unsigned char code) {
 void PickleReader::put(std::uint64_t at) {
   // Numbers rise one by one from 0, so that none is larger than the bytes before it.
   if (at > at_) refuse("names a memo larger than the file can hold");
-  if (at >= memo_.size()) memo_.resize(at + 1, kNoNode);
+  if (at >= memo_.size()) memo_.resize(at + 1, kNoValue);
   memo_[at] = top();
 }
 
 void PickleReader::get(std::uint64_t at) {
-  if (at >= memo_.size() || memo_[at] == kNoNode) refuse("asks for a memo that was not made");
+  if (at >= memo_.size() || memo_[at] == kNoValue) refuse("asks for a memo that was not made");
   push(memo_[at]);
 }
 
@@ -333,13 +333,13 @@ bool PickleReader::harmless_call(unsigned char code) {
     if (module != "torch.jit._pickle" || !known)
       refuse("would run code (" + printable(module.substr(0, 40)) + "." +
              printable(function.substr(0, 40)) + "), which is refused");
-    if (identity_ == kNoNode) identity_ = result_.tree.add_null();
+    if (identity_ == kNoValue) identity_ = result_.tree.add_null();
     push(identity_);
     return true;
   }
   if (code != 'R') return false;
   const NodeId arguments = pop();
-  if (pop() != identity_ || identity_ == kNoNode ||
+  if (pop() != identity_ || identity_ == kNoValue ||
       result_.tree.kind(arguments) != NodeKind::list || result_.tree.items(arguments).empty())
     refuse("would run code, which is refused");
   push(result_.tree.items(arguments).front());
@@ -398,7 +398,7 @@ ReadTree PickleReader::read() {
         name_ + ": ends at byte " + std::to_string(text_.size()) + " in the middle of the pickle";
     close_cut();
   }
-  if (result_.tree.first_endless(result_.root) != kNoNode)
+  if (result_.tree.first_endless(result_.root) != kNoValue)
     throw Error(ErrorKind::input, name_ + ": the pickle nests values more than " +
                                       std::to_string(Tree::kDeepest) +
                                       " deep or puts one into itself; it is no dump");

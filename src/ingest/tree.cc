@@ -24,41 +24,41 @@ NodeId Tree::add_container(NodeKind kind) {
 }
 
 std::string_view Tree::text(NodeId node) const {
-  if (node == kNoNode || kind(node) != NodeKind::text) return {};
+  if (node == kNoValue || kind(node) != NodeKind::text) return {};
   const std::size_t i = index(node);
   const std::size_t from = i == 0 ? 0 : text_ends_[i - 1];
   return std::string_view(texts_).substr(from, text_ends_[i] - from);
 }
 
 std::optional<std::int64_t> Tree::integer(NodeId node) const {
-  if (node == kNoNode) return std::nullopt;
+  if (node == kNoValue) return std::nullopt;
   if (kind(node) == NodeKind::integer) return nodes_[node].value;
   if (kind(node) == NodeKind::text) return parse_int(text(node));
   return std::nullopt;
 }
 
 std::optional<double> Tree::number(NodeId node) const {
-  if (node == kNoNode) return std::nullopt;
+  if (node == kNoValue) return std::nullopt;
   if (kind(node) == NodeKind::integer) return static_cast<double>(nodes_[node].value);
   if (kind(node) == NodeKind::real) return std::bit_cast<double>(nodes_[node].value);
   return std::nullopt;
 }
 
 std::optional<bool> Tree::boolean(NodeId node) const {
-  if (node == kNoNode || (kind(node) != NodeKind::boolean && kind(node) != NodeKind::integer))
+  if (node == kNoValue || (kind(node) != NodeKind::boolean && kind(node) != NodeKind::integer))
     return std::nullopt;
   return nodes_[node].value != 0;
 }
 
 NodeId Tree::find(NodeId dict, std::string_view key) const {
-  if (dict == kNoNode || kind(dict) != NodeKind::dict) return kNoNode;
+  if (dict == kNoValue || kind(dict) != NodeKind::dict) return kNoValue;
   constexpr std::size_t kMostKeys = 512;
   const std::vector<NodeId>& pairs = items(dict);
-  if (pairs.size() > 2 * kMostKeys) return kNoNode;
+  if (pairs.size() > 2 * kMostKeys) return kNoValue;
   for (std::size_t i = pairs.size() / 2; i-- > 0;) {
     if (kind(pairs[2 * i]) == NodeKind::text && text(pairs[2 * i]) == key) return pairs[2 * i + 1];
   }
-  return kNoNode;
+  return kNoValue;
 }
 
 // Depth first without recursion: a container that is met while it is open holds itself. A container
@@ -71,14 +71,14 @@ NodeId Tree::first_endless(NodeId root) const {
     std::size_t next;
     int height;
   };
-  if (root == kNoNode) return kNoNode;
+  if (root == kNoValue) return kNoValue;
   std::vector<Walk> walk(nodes_.size(), Walk::fresh);
   std::vector<std::uint8_t> height(nodes_.size(), 0);
   std::vector<Step> open{{root, 0, 0}};
   const auto is_container = [this](NodeId node) {
     return kind(node) == NodeKind::list || kind(node) == NodeKind::dict;
   };
-  if (!is_container(root)) return kNoNode;
+  if (!is_container(root)) return kNoValue;
   walk[root] = Walk::open;
   while (!open.empty()) {
     Step& step = open.back();
@@ -103,7 +103,7 @@ NodeId Tree::first_endless(NodeId root) const {
     walk[child] = Walk::open;
     open.push_back({child, 0, 0});
   }
-  return kNoNode;
+  return kNoValue;
 }
 
 }  // namespace commlens

@@ -15,7 +15,7 @@
 namespace commlens {
 
 using NodeId = std::uint32_t;
-inline constexpr NodeId kNoNode = ~NodeId{0};
+inline constexpr NodeId kNoValue = ~NodeId{0};
 
 enum class NodeKind : std::uint8_t { null, boolean, integer, real, text, list, dict };
 
@@ -51,11 +51,11 @@ class Tree {
   std::optional<std::int64_t> integer(NodeId node) const;
   std::optional<double> number(NodeId node) const;  // whole or not
   std::optional<bool> boolean(NodeId node) const;
-  // The value of a dict's key, the last of its name; kNoNode where there is none, or where the dict
+  // The value of a dict's key, the last of its name; kNoValue where there is none, or where the dict
   // is larger than any that is asked for keys.
   NodeId find(NodeId dict, std::string_view key) const;
 
-  // A container that holds itself, or that is nested too deep; kNoNode where all is well.
+  // A container that holds itself, or that is nested too deep; kNoValue where all is well.
   NodeId first_endless(NodeId root) const;
 
  private:
@@ -82,7 +82,7 @@ class Tree {
 // A tree and where it stopped to be one.
 struct ReadTree {
   Tree tree;
-  NodeId root = kNoNode;
+  NodeId root = kNoValue;
   // Where the text ended early: one sentence. Containers that were open there are marked as cut.
   std::string truncation;
   std::int64_t surplus_bytes = 0;  // behind the value
