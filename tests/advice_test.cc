@@ -245,6 +245,133 @@ TEST(Advice, NoMoreIsGainedThanThePathHolds) {
   }
 }
 
+// Findings of ranks 0 and 1, which both are recorded as `write` says.
+template <class Write>
+Findings advised_pair(Write write) {
+  std::vector<Recording> recordings;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    Made made(rank, 2);
+    write(made);
+    recordings.push_back(made.done());
+  }
+  Job job = related(std::move(recordings));
+  return advised(job);
+}
+
+// Microseconds.
+constexpr Ns kUs = 1'000;
+
+// Compute waits for "tp", whose data are there at 100 us, and which queues behind "dp" until 450.
+//
+//   stream 7   [50 100]                                  [500          900]
+//   stream 20  [50         dp                450][ tp 500]
+//
+// With a stream of its own it ends at 150, and compute at 550: 350 us sooner, but for what passes
+// until a stream sees another's event, of which the recording has no sample: 1.5 us.
+TEST(Advice, AStreamOfItsOwnGainsWhatItsCommunicationQueued) {
+  const Findings findings = advised_pair([](Made& made) {
+    made.kernel(7, 50 * kUs, 100 * kUs, 10 * kUs);
+    made.all_reduce(20, 50 * kUs, 450 * kUs, "dp", "[0, 1]", 2, 1, 11 * kUs, 10'000'000);
+    made.wait(20, 7, 12 * kUs);
+    made.all_reduce(20, 450 * kUs, 500 * kUs, "tp", "[0, 1]", 2, 1, 13 * kUs, 1'000'000);
+    made.wait(7, 20, 14 * kUs);
+    made.kernel(7, 500 * kUs, 900 * kUs, 15 * kUs);
+  });
+  const Finding* finding = find(findings, "another_stream");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->alone, 348'500);
+  EXPECT_NE(finding->title.find("tp"), std::string::npos) << finding->title;
+}
+
+// The same communication queued behind its own group's: another stream would not help.
+TEST(Advice, CommunicationOfOneGroupNeedsNoOtherStream) {
+  const Findings findings = advised_pair([](Made& made) {
+    made.kernel(7, 50 * kUs, 100 * kUs, 10 * kUs);
+    made.all_reduce(20, 50 * kUs, 450 * kUs, "dp", "[0, 1]", 2, 1, 11 * kUs, 10'000'000);
+    made.wait(20, 7, 12 * kUs);
+    made.all_reduce(20, 450 * kUs, 500 * kUs, "dp", "[0, 1]", 2, 2, 13 * kUs, 1'000'000);
+    made.wait(7, 20, 14 * kUs);
+    made.kernel(7, 500 * kUs, 900 * kUs, 15 * kUs);
+  });
+  EXPECT_EQ(find(findings, "another_stream"), nullptr);
+}
+
+// Its data are there at 100 us, it is launched at 300, and what waits for it right after that.
+//
+//   stream 7   [20 100]                            [510        900]
+//   stream 20                        [310       510]
+//   launches   ^                    ^^ 300, 305
+//
+// In time it ends at 300; the kernel behind it is launched as before, and begins 5 us after that,
+// which is what launches take where a recording has no sample: at 310 instead of 510.
+TEST(Advice, CommunicationThatIsLaunchedInTimeGainsWhatItWasLate) {
+  const Findings findings = advised_pair([](Made& made) {
+    for (Ns i = 0; i < 8; ++i)  // launched 1 us apart, 15 us before the first runs
+      made.kernel(7, (20 + 10 * i) * kUs, (30 + 10 * i) * kUs, (5 + i) * kUs);
+    made.wait(20, 7, 13 * kUs);
+    made.all_reduce(20, 310 * kUs, 510 * kUs, "dp", "[0, 1]", 2, 1, 300 * kUs, 10'000'000);
+    made.wait(7, 20, 303 * kUs);
+    made.kernel(7, 510 * kUs, 900 * kUs, 305 * kUs);
+  });
+  const Finding* finding = find(findings, "start_earlier");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->alone, 200 * kUs);
+}
+
+// Forty kernels of 10 us, each launched 30 us after the one before: launched in time they would run
+// one behind the other, with 1 us between them, since the recording has no sample of that.
+TEST(Advice, HostsThatLaunchTooSlowlyCostTheGapsBetweenKernels) {
+  constexpr Ns kKernels = 40;
+  const Findings findings = advised_pair([](Made& made) {
+    for (Ns i = 0; i < kKernels; ++i)
+      made.kernel(7, (10 + 30 * i) * kUs, (20 + 30 * i) * kUs, 30 * i * kUs);
+    const Ns end = (20 + 30 * (kKernels - 1)) * kUs;
+    made.wait(20, 7, end - 18 * kUs);
+    made.all_reduce(20, end, end + 50 * kUs, "dp", "[0, 1]", 2, 1, end - 17 * kUs, 1'000'000);
+  });
+  const Finding* finding = find(findings, "host_bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->alone, 19 * kUs * (kKernels - 1));
+  // Its communication is launched as late as everything.
+  EXPECT_EQ(find(findings, "start_earlier"), nullptr);
+}
+
+// Beginning a message costs 100 us, the links carry 10 GB/s: half of the rate at 1 MB. 64 messages
+// of 0.25 MB and 32 of 0.5 MB take 64 * 125 + 32 * 150 us; the same 32 MB in messages of 4 MB, at
+// four fifths of the rate, 8 * 500 us.
+TEST(Advice, SmallMessagesCostWhatBeginningThemCosts) {
+  const Findings findings = advised_pair([](Made& made) {
+    Ns end = 200 * kUs;
+    for (std::int64_t i = 0; i < 96; ++i) {
+      const std::int64_t bytes = i % 3 == 2 ? 500'000 : 250'000;
+      const Ns start = end;
+      end += 100 * kUs + bytes / 10;
+      made.all_gather(20, start, end, "dp", "[0, 1]", 2, i + 1, i * kUs, bytes / 8);
+    }
+  });
+  const Finding* finding = find(findings, "small_messages");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NEAR(static_cast<double>(finding->alone), 8'800.0 * kUs, 8.8 * kUs);
+  EXPECT_NE(finding->advice.find("4.0 MB"), std::string::npos) << finding->advice;
+}
+
+// Three ranks a host cut one tensor-parallel pair of three in two; two a host, or four, none.
+TEST(Advice, GroupsThatWouldFitIntoAHostCostWhatTheJobIsSlowerBy) {
+  simulate::Scenario scenario = job_with(3, 1, {});
+  scenario.spec.tp = 2;
+  scenario.spec.ranks_per_host = 3;
+  scenario.spec.inter = {.alpha_ns = 60'000, .gbs = 10};
+  scenario.spec.layer_bytes = 1'000'000;  // of data-parallel groups, which cross hosts either way
+  const Study study = simulated(scenario);
+  const Finding* finding = find(study.job.findings, "placement");
+  ASSERT_NE(finding, nullptr);
+  const Ns with = step_of(scenario);
+  scenario.spec.ranks_per_host = 2;
+  const auto gain = static_cast<double>(with - step_of(scenario));
+  EXPECT_NEAR(static_cast<double>(finding->alone), gain, 0.1 * gain) << finding->evidence;
+  EXPECT_EQ(find(simulated(scenario).job.findings, "placement"), nullptr);
+}
+
 // Eight steps of six kernels of one name. Communication runs beside all of them in steps where
 // `meets` says so, and beside the last three of them in all steps where `always` does; `beside` is
 // how many times as long they take then.

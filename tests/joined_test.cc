@@ -235,6 +235,39 @@ TEST(Joined, ALogOfAnotherRunIsRefused) {
   EXPECT_EQ(calls_differ.rows[0].confidence, Confidence::undecidable);
 }
 
+// Each line of `log` with this date before it.
+std::string dated(const std::string& date, const std::string& log) {
+  std::string text;
+  for (std::size_t at = 0; at < log.size();) {
+    const std::size_t end = log.find('\n', at) + 1;
+    text += "[" + date + " 12:00:00] " + log.substr(at, end - at);
+    at = end;
+  }
+  return text;
+}
+
+// kNow is 2023-11-14 22:13:20 UTC; the log's zone is not known.
+TEST(Joined, ALogOfAnotherTimeIsRefused) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB", 0, true));
+  const std::string setup = init(100, "0x10", 0, "0xabc");
+  const std::string called = calls(100, "0x10", "ABAB");
+  const auto reason = [&job](const std::string& log) { return join(job, log).inputs[0].reason; };
+  EXPECT_EQ(reason(setup + called), "");
+  EXPECT_EQ(reason(dated("2023-11-14", setup + called)), "");
+  EXPECT_EQ(reason(dated("2023-11-15", setup + called)), "");
+  EXPECT_EQ(reason(dated("2022-11-14", setup + called)),
+            "its calls were written 365 days before the recording: they are of another run, or of "
+            "another part of this one");
+  EXPECT_EQ(reason(dated("2024-11-14", setup + called)),
+            "it was written 365 days after the recording: it is of another run");
+  // The job was started days before it was recorded.
+  EXPECT_EQ(reason(dated("2023-11-10", setup) + dated("2023-11-14", called)), "");
+  EXPECT_EQ(reason(dated("2023-11-10", setup)), "");
+  // Lines behind the last date can be of any later time, those before the first of any earlier.
+  EXPECT_EQ(reason(dated("2023-11-10", setup) + called), "");
+  EXPECT_EQ(reason(setup + called + dated("2023-12-24", line(100, "Connected all rings"))), "");
+}
+
 TEST(Joined, AProcessThatSeveralRanksCanHaveIsNobodys) {
   Job job = made::job(
       {{.rank = 0, .host = "", .groups = {pair_of("1", "dp")}, .comm = operations("AAAA")},
@@ -380,6 +413,14 @@ TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {
   EXPECT_EQ(words(joined),
             "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce RING LL 2 - - order likely\n");
   EXPECT_EQ(joined.calls_without_operation, 2);
+  // Written within the hour, the day before.
+  files[0].written = {.first = kNow + 60'000'000'000, .last = kNow + 70'000'000'000};
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason, "");
+  files[0].written = {.first = kNow - 86'400'000'000'000, .last = kNow - 86'399'000'000'000};
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason,
+            "its calls were written 23 hours before the recording: they are of another run, or of "
+            "another part of this one");
+  files[0].written = {};
   files[0].process = 200;
   EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason,
             "there is no timeline of its process or rank");

@@ -353,6 +353,74 @@ TEST(LogVerdicts, HostsThatDiffer) {
             "misconfiguration likely");
 }
 
+// A list of adapters of one process.
+std::string adapters(std::string_view host, int pid, std::string_view list) {
+  return std::string(host) + ":" + std::to_string(pid) + ":2 [0] NCCL INFO NET/IB : Using " +
+         std::string(list) + " [RO]; OOB eth0:1.1.1.1<0>\n";
+}
+
+TEST(LogVerdicts, AdaptersOfOtherNamesAndKinds) {
+  const std::string a = adapters("node-a", 1, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE");
+  // In any order they are the same.
+  EXPECT_EQ(said(a + adapters("node-b", 1, "[0]mlx5_1:1/RoCE [1]mlx5_0:1/RoCE")), "none");
+  EXPECT_EQ(said(a + adapters("node-b", 1, "[0]mlx5_0:1/RoCE [1]mlx5_4:1/RoCE")),
+            "misconfiguration undecidable");
+  EXPECT_EQ(said(a + adapters("node-b", 1, "[0]mlx5_0:1/IB [1]mlx5_1:1/IB")),
+            "misconfiguration likely");
+}
+
+TEST(LogVerdicts, RanksWithOtherAdapters) {
+  const std::string both = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE";
+  const std::string three =
+      adapters("node-a", 100, both) + adapters("node-a", 101, both) + init(0) + init(1) + init(2);
+  const auto findings = judge_text(three + adapters("node-a", 102, "[0]mlx5_1:1/RoCE"));
+  ASSERT_EQ(verdict_words(findings), "misconfiguration odd=2 likely");
+  EXPECT_EQ(findings[0].message,
+            "ranks of one host use different network adapters: rank 2 (pid 102 on node-a) uses "
+            "mlx5_1:1/RoCE, and the other 2 processes of node-a mlx5_0:1/RoCE, mlx5_1:1/RoCE");
+  ASSERT_EQ(findings[0].differing.size(), 1U);
+  EXPECT_EQ(findings[0].differing[0].rank, 2);
+  EXPECT_EQ(said(three + adapters("node-a", 102, both)), "none");
+  // Each its own: as it should be.
+  EXPECT_EQ(said(adapters("node-a", 100, "[0]mlx5_0:1/RoCE") +
+                 adapters("node-a", 101, "[0]mlx5_1:1/RoCE") +
+                 adapters("node-a", 102, "[0]mlx5_2:1/RoCE")),
+            "none");
+}
+
+// A channel from rank 0 on node-a to rank 1 on node-b, by these adapters of the two.
+std::string across(int channel, int from, int to) {
+  const auto line = [channel](std::string_view host, std::string_view way, int adapter) {
+    return std::string(host) + ":1:2 [0] NCCL INFO Channel 0" + std::to_string(channel) +
+           "/0 : 0[0] -> 1[0] [" + std::string(way) + "] via NET/IB/" + std::to_string(adapter) +
+           "/GDRDMA\n";
+  };
+  return line("node-a", "send", from) + line("node-b", "receive", to);
+}
+
+TEST(LogVerdicts, ConnectionsFromOneRailToAnother) {
+  const std::string lists = adapters("node-a", 1, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE") +
+                            adapters("node-b", 1, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE");
+  const std::string failed =
+      "node-a:1:2 [0] transport/net_ib.cc:1615 NCCL WARN NET/IB : Got completion from peer "
+      "10.0.0.2<5486> with status=12 opcode=0 len=0 vendor err 129 (Recv)\n";
+  // Without a fault any connection is fine, and a fault without a crossed one is no matter of
+  // rails.
+  EXPECT_EQ(said(lists + across(0, 0, 1)), "none");
+  EXPECT_EQ(said(lists + across(0, 0, 0) + across(1, 1, 1) + failed), "transport_error likely");
+  const auto findings = judge_text(lists + across(0, 0, 0) + across(1, 0, 1) + failed);
+  EXPECT_EQ(verdict_words(findings), "transport_error likely; misconfiguration undecidable");
+  EXPECT_NE(findings[1].message.find("1 of 2 connections between hosts lead from one adapter to "
+                                     "another one (mlx5_0:1 of node-a to mlx5_1:1 of node-b)"),
+            std::string::npos)
+      << findings[1].message;
+  // Numbers differ, the adapters do not.
+  EXPECT_EQ(
+      said(adapters("node-a", 1, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE") +
+           adapters("node-b", 1, "[0]mlx5_1:1/RoCE [1]mlx5_0:1/RoCE") + across(0, 0, 1) + failed),
+      "transport_error likely");
+}
+
 TEST(LogVerdicts, VersionsAndSettingsThatDiffer) {
   const auto version = [](int rank, std::string_view text) {
     return "node-a:" + std::to_string(100 + rank) + ":1 [0] NCCL INFO NCCL version " +

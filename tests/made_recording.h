@@ -54,6 +54,23 @@ class Made {
     activity(stream, start, end, id, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", meta, {.seq = seq});
     return *this;
   }
+  // Of Float: each rank gives `elements` and gets those of all.
+  Made& all_gather(std::int64_t stream, Ns start, Ns end, std::string_view group,
+                   std::string_view ranks, std::int64_t size, std::int64_t seq, Ns launch,
+                   std::int64_t elements) {
+    const std::uint64_t id = next_++;
+    call(id, launch);
+    const MetaId meta = builder_.add_meta({.collective = builder_.intern("_allgather_base"),
+                                           .dtype = builder_.intern("Float"),
+                                           .in_elements = elements,
+                                           .out_elements = elements * size,
+                                           .group_size = size,
+                                           .group_name = builder_.intern(group),
+                                           .group_description = builder_.intern(group),
+                                           .group_ranks = builder_.intern(ranks)});
+    activity(stream, start, end, id, "ncclDevKernel_AllGather_RING_LL", meta, {.seq = seq});
+    return *this;
+  }
   // The stream `waits` waits for what `source` was given so far.
   Made& wait(std::int64_t waits, std::int64_t source, Ns at) {
     const std::uint64_t record = next_++;

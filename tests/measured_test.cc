@@ -170,6 +170,15 @@ TEST(MeasuredMatch, AFileGivenTwiceCountsOnce) {
   EXPECT_EQ(job.waits.total, 190'000);
   EXPECT_EQ(job.sequences[0].repeated, 5);
   EXPECT_EQ(job.files.back().notes.count(Note::repeated_record), 7);
+  // Nor in any sum.
+  const auto time_of = [](const MeasuredJob& of) {
+    MeasuredStats stats;
+    for (const Measured& file : of.files) {
+      for (const MeasuredCall& call : file.calls) stats.add(call, file.groups[call.group].size);
+    }
+    return stats.time();
+  };
+  EXPECT_EQ(time_of(job), time_of(inspector_job()));
 }
 
 // Ranks of one communicator are not those of the job where another is as large.
@@ -434,6 +443,24 @@ TEST(Frameworks, RowsOfOneTableWhoseSizesReadAlikeAreAllCounted) {
   ASSERT_EQ(measured.calls.size(), 1U);
   EXPECT_EQ(measured.calls[0].count, 60);
   EXPECT_EQ(measured.calls[0].time, 1'400'000'000);
+}
+
+// What stands for a row and cannot be used is said; other lines behind a table are none.
+TEST(Frameworks, RowsThatCannotBeReadAreCounted) {
+  const Measured measured = read_text(
+      "framework_log",
+      "Comm. Op            Message Size        Count               Total Latency(ms)   Avg "
+      "Latency(ms)     tput_avg (Gbps)     busbw_avg (Gbps)\n"
+      "all_reduce\n"
+      "   1.0 MB   10   100.00   10.00   0.52   0.48\n"
+      "   2.0 MB   10   nan   10.00   0.52   0.48\n"
+      "   3.0 MB   0    100.00   10.00   0.52   0.48\n"
+      "   4.0 MB   10   100.00\n"
+      "allocated 2.0 GB of 80 GB\n"
+      "step 7 took 100.00 ms\n");
+  ASSERT_EQ(measured.calls.size(), 1U);
+  EXPECT_EQ(measured.calls[0].count, 10);
+  EXPECT_EQ(measured.notes.count(Note::odd_record), 3);
 }
 
 TEST(Frameworks, TheDictionaryOfASummary) {

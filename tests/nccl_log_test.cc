@@ -116,12 +116,18 @@ TEST(NcclLogPrefix, AGluedHostIsKnownFromOtherLines) {
 
 TEST(NcclLogTime, WithinTheYear) {
   const Ns day = Ns{86'400} * 1'000'000'000;
-  EXPECT_EQ(find_log_time("[2025-02-01 00:00:01] "), 31 * day + 1'000'000'000);
-  EXPECT_EQ(find_log_time("[2025-02-01T00:00:01.5] "), 31 * day + 1'500'000'000);
-  EXPECT_EQ(find_log_time("[E201 00:00:01.000000002 x.cpp:1]"), 31 * day + 1'000'000'002);
-  EXPECT_EQ(find_log_time("[E1201 00:00:00 x.cpp:1]"), 335 * day);
-  EXPECT_EQ(find_log_time("no time 12:54"), -1);
-  EXPECT_EQ(find_log_time("2025-13-01 00:00:01"), -1);
+  EXPECT_EQ(find_log_time("[2025-02-01 00:00:01] ").in_year, 31 * day + 1'000'000'000);
+  EXPECT_EQ(find_log_time("[2025-02-01T00:00:01.5] ").in_year, 31 * day + 1'500'000'000);
+  EXPECT_EQ(find_log_time("[E201 00:00:01.000000002 x.cpp:1]").in_year, 31 * day + 1'000'000'002);
+  EXPECT_EQ(find_log_time("[E1201 00:00:00 x.cpp:1]").in_year, 335 * day);
+  EXPECT_EQ(find_log_time("no time 12:54").in_year, -1);
+  EXPECT_EQ(find_log_time("2025-13-01 00:00:01").in_year, -1);
+  // `date -u -d "2024-03-01 12:54:31" +%s`
+  EXPECT_EQ(find_log_time("[2024-03-01 12:54:31] ").since_epoch, 1'709'297'671 * 1'000'000'000L);
+  EXPECT_EQ(find_log_time("[1970-01-01 00:00:01] ").since_epoch, 1'000'000'000);
+  EXPECT_EQ(find_log_time("[E201 00:00:01.000000002 x.cpp:1]").since_epoch, -1);
+  EXPECT_EQ(find_log_time("[9999-01-01 00:00:01] ").since_epoch, -1);
+  EXPECT_EQ(find_log_time("[0000-01-01 00:00:01] ").since_epoch, -1);
 }
 
 TEST(NcclLogLines, DecorationGoes) {

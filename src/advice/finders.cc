@@ -5,17 +5,17 @@
 namespace commlens {
 
 // One line a finder. What has a cause comes first, bounds last: each gains what those before it
-// leave.
+// leave. One launch that comes late is told before hosts that are slow with all of them.
 extern const Finder kSlowRank;
 extern const Finder kLateHost;
 extern const Finder kUnequalSharding;
 extern const Finder kSlowLink;
 extern const Finder kSynchronisation;
+extern const Finder kStartEarlier;
 extern const Finder kHostBound;
 extern const Finder kContention;
 extern const Finder kPlacement;
 extern const Finder kAnotherStream;
-extern const Finder kStartEarlier;
 extern const Finder kLargerBuckets;
 extern const Finder kSmallMessages;
 extern const Finder kSmallerBuckets;
@@ -25,9 +25,9 @@ extern const Finder kPipelineBubble;
 namespace {
 
 constexpr const Finder* kFinders[] = {
-    &kSlowRank,      &kLateHost,      &kUnequalSharding, &kSlowLink,      &kSynchronisation,
-    &kHostBound,     &kContention,    &kPlacement,       &kAnotherStream, &kStartEarlier,
-    &kLargerBuckets, &kSmallMessages, &kSmallerBuckets,  &kExposed,       &kPipelineBubble};
+    &kSlowRank,      &kLateHost,      &kUnequalSharding, &kSlowLink,  &kSynchronisation,
+    &kStartEarlier,  &kHostBound,     &kContention,      &kPlacement, &kAnotherStream,
+    &kLargerBuckets, &kSmallMessages, &kSmallerBuckets,  &kExposed,   &kPipelineBubble};
 
 }  // namespace
 

@@ -109,11 +109,34 @@ std::vector<Candidate> find_streams(const Scene& scene) {
   return found;
 }
 
-// Launched later than its data were ready and its stream free.
+// The median time between launches that follow each other on a stream; 0: not known.
+Ns usual_launch_interval(const Work& work) {
+  constexpr std::size_t kMostSamples = 4096;
+  std::vector<Ns> intervals;
+  const std::size_t stride = std::max<std::size_t>(1, work.size() / kMostSamples);
+  for (std::size_t i = 1; i < work.size(); i += stride) {
+    if (work.launch[i] == kNoLaunch || work.launch[i - 1] == kNoLaunch) continue;
+    if (work.launch[i] > work.launch[i - 1])
+      intervals.push_back(work.launch[i] - work.launch[i - 1]);
+  }
+  if (intervals.empty()) return 0;
+  const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+  std::nth_element(intervals.begin(), middle, intervals.end());
+  return *middle;
+}
+
+// Launched later than its data were ready and its stream free. What comes late by a few launches
+// is launched by a host that is slow with everything (find_host_bound): that one at once would
+// take, too.
 std::vector<Candidate> find_late_launches(const Scene& scene) {
-  const auto held_for = [](std::uint32_t, const CommOp&, const Holds& holds) -> Ns {
+  constexpr Ns kUsualLaunches = 3;
+  std::vector<Ns> usual;
+  for (const RankTimeline& rank : scene.job().ranks)
+    usual.push_back(kUsualLaunches * usual_launch_interval(rank.work));
+  const auto held_for = [&usual](std::uint32_t row, const CommOp&, const Holds& holds) -> Ns {
     if (holds.launch == Holds::kNever) return 0;
-    return holds.launch - std::max(holds.data, holds.stream);
+    const Ns held = holds.launch - std::max(holds.data, holds.stream);
+    return held > usual[row] ? held : 0;
   };
   std::vector<Candidate> found;
   for (auto& [key, held] : collect(scene, held_for)) {

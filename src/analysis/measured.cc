@@ -66,7 +66,11 @@ struct CallKind {
   std::int64_t message = -1;
   std::int64_t message_hi = -1;
   TimedBy timed_by = TimedBy::nothing;
-  std::string_view apart;  // files whose operation is not known may be of different ones
+  std::string node;
+  std::string gpu;
+  // Of unknown operations those of two files, or of two benchmarks of one, may be different ones.
+  std::string_view file;
+  std::int32_t run = 0;
   friend auto operator<=>(const CallKind&, const CallKind&) = default;
 };
 
@@ -96,10 +100,14 @@ CallKind kind_of(const Measured& file, const MeasuredCall& call) {
           .message = call.message,
           .message_hi = call.message_hi,
           .timed_by = call.timed_by,
-          .apart = call.op == Op::unknown ? std::string_view(file.path) : std::string_view()};
+          .node = std::string(file.text(call.node)),
+          .gpu = std::string(file.text(call.gpu)),
+          .file = call.op == Op::unknown ? std::string_view(file.path) : std::string_view(),
+          .run = call.op == Op::unknown ? call.run : 0};
 }
 
 void add_call(KindSums& sums, const MeasuredCall& call, std::int64_t group_size) {
+  if (call.repeated) return;
   sums.stats.add(call, group_size);
   ++sums.rows;
   sums.bytes = call.bytes;
@@ -116,15 +124,17 @@ using Kinds = std::map<CallKind, KindSums>;
 
 // A file has many calls and few kinds: these are told apart by numbers first.
 Kinds kinds_of(const MeasuredJob& job) {
-  using Numbers = std::tuple<std::uint32_t, Op, StringId, StringId, StringId, StringId, StringId,
-                             std::int32_t, bool, std::int64_t, std::int64_t, TimedBy>;
+  using Numbers =
+      std::tuple<std::uint32_t, Op, StringId, StringId, StringId, StringId, StringId, std::int32_t,
+                 bool, std::int64_t, std::int64_t, TimedBy, StringId, StringId, std::int32_t>;
   Kinds kinds;
   for (const Measured& file : job.files) {
     std::map<Numbers, KindSums*> of_file;
     for (const MeasuredCall& call : file.calls) {
-      KindSums*& sums = of_file[{call.group, call.op, call.op_text, call.caller, call.dtype,
-                                 call.algorithm, call.protocol, call.channels, call.in_place,
-                                 call.message, call.message_hi, call.timed_by}];
+      KindSums*& sums =
+          of_file[{call.group, call.op, call.op_text, call.caller, call.dtype, call.algorithm,
+                   call.protocol, call.channels, call.in_place, call.message, call.message_hi,
+                   call.timed_by, call.node, call.gpu, call.run}];
       if (sums == nullptr) sums = &kinds[kind_of(file, call)];
       add_call(*sums, call, file.groups[call.group].size);
     }
@@ -150,16 +160,19 @@ Table call_table(const MeasuredJob& job) {
                                 {"channels", Unit::none, "channels"},
                                 {"in_place", Unit::none, ""},
                                 {"timed_by", Unit::none, ""},
+                                {"node", Unit::none, ""},
+                                {"gpu", Unit::none, ""},
+                                {"run", Unit::none, ""},
                                 {"recording_ranks", Unit::count, ""},
                                 {"straggle_ns", Unit::nanoseconds, ""},
                                 {"printed_busbw_gbs", Unit::gigabytes_per_second, ""}});
+  const std::size_t own = table.columns.size();
   CommStats::append_columns(table.columns);
   // What needs a timeline is null in each row: it has no column here.
   const std::set<std::string_view> without = {"name_only", "hidden_ns", "exposed_ns",
                                               "exclusive_exposed_ns"};
   const std::set<std::string_view> not_in_text = {"bytes", "busy_ns", "p50_ns", "max_ns",
                                                   "bandwidth_kind"};
-  const std::size_t own = 19;
   std::vector<std::size_t> dropped;
   for (std::size_t i = table.columns.size(); i-- > own;) {
     Column& column = table.columns[i];
@@ -175,13 +188,19 @@ Table call_table(const MeasuredJob& job) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.second->stats.time() > b.second->stats.time();
   });
-  const bool both = std::any_of(sorted.begin(), sorted.end(),
-                                [](const auto& row) { return row.first->in_place; });
-  if (both) {
-    const auto in_place = std::find_if(table.columns.begin(), table.columns.end(),
-                                       [](const Column& row) { return row.name == "in_place"; });
-    in_place->heading = "in place";
-  }
+  // Shown where any row tells it.
+  const auto show_if_any = [&](std::string_view name, std::string_view heading, auto tells) {
+    if (std::none_of(sorted.begin(), sorted.end(),
+                     [&](const auto& row) { return tells(*row.first); }))
+      return;
+    std::find_if(table.columns.begin(), table.columns.end(), [&](const Column& column) {
+      return column.name == name;
+    })->heading = heading;
+  };
+  show_if_any("in_place", "in place", [](const CallKind& kind) { return kind.in_place; });
+  show_if_any("node", "node", [](const CallKind& kind) { return !kind.node.empty(); });
+  show_if_any("gpu", "GPU", [](const CallKind& kind) { return !kind.gpu.empty(); });
+  show_if_any("run", "run", [](const CallKind& kind) { return kind.run > 1; });
   for (const auto& [kind, sums] : sorted) {
     std::vector<Cell> cells{std::string(kind->format),
                             text_or_null(kind->group),
@@ -199,6 +218,9 @@ Table call_table(const MeasuredJob& job) {
                             known_from_zero(kind->channels),
                             kind->in_place,
                             text_or_null(timed_by_name(kind->timed_by)),
+                            text_or_null(kind->node),
+                            text_or_null(kind->gpu),
+                            known_above_zero(kind->run),
                             known_above_zero(static_cast<std::int64_t>(sums->ranks.size())),
                             known_from_zero(sums->straggle),
                             sums->printed_busbw < 0 ? Cell() : Cell(sums->printed_busbw)};

@@ -1,39 +1,18 @@
 // What the logs say of networks and topology: transfers through host memory, sockets over
-// interfaces that lead nowhere, hosts with different adapters, a hidden topology, peer access that
-// does not work.
+// interfaces that lead nowhere, a hidden topology, peer access that does not work.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
 #include "diagnose/log_causes.h"
+#include "diagnose/log_misconfiguration.h"
 #include "diagnose/verdict.h"
 
 namespace commlens {
 namespace {
 
-DiagnosisFinding misconfiguration(Confidence confidence, std::string message, std::string advice) {
-  DiagnosisFinding finding;
-  finding.kind = DiagnosisKind::misconfiguration;
-  finding.confidence = confidence;
-  finding.message = std::move(message);
-  finding.advice = std::move(advice);
-  return finding;
-}
-
-void add_evidence(DiagnosisFinding& finding, const Witness& witness, std::int64_t line,
-                  std::string_view text) {
-  if (finding.evidence.size() < kMostLogEvidence)
-    finding.evidence.push_back(evidence_line(witness, line, text));
-}
-
 bool is_infiniband(std::string_view network) { return network.starts_with("IB"); }
-
-std::string channel_text(const LogChannel& channel) {
-  return "Channel " + std::to_string(channel.channel) + " : " + std::to_string(channel.from) +
-         " -> " + std::to_string(channel.to) + (channel.receives ? " [receive]" : " [send]") +
-         " via " + channel.via;
-}
 
 // Receivers decide: sends go without on many machines whose receives do not.
 std::optional<DiagnosisFinding> find_no_gdr(const LogView& view) {
@@ -48,7 +27,7 @@ std::optional<DiagnosisFinding> find_no_gdr(const LogView& view) {
     for (const LogEvent& event : witness->log->events) {
       if (event.kind != LogEventKind::gdr_disabled) continue;
       adapters.insert(event.detail);
-      add_evidence(finding, *witness, event.line, event.text);
+      add_log_evidence(finding, *witness, event.line, event.text);
     }
     for (const LogChannel& channel : witness->log->channels) {
       if (channel.transport != LogTransport::net || !is_infiniband(channel.network) ||
@@ -56,7 +35,7 @@ std::optional<DiagnosisFinding> find_no_gdr(const LogView& view) {
         continue;
       if (channel.gdr) return std::nullopt;
       ++without;
-      add_evidence(finding, *witness, channel.line, channel_text(channel));
+      add_log_evidence(finding, *witness, channel.line, channel_words(channel));
     }
   }
   if (!adapters.empty()) {
@@ -117,77 +96,13 @@ std::optional<DiagnosisFinding> find_virtual_interfaces(const LogView& view) {
       std::string text;
       for (std::size_t i = 0; i < list.names.size(); ++i)
         text += " [" + std::to_string(i) + "]" + list.names[i] + ":" + list.addresses[i];
-      if (bad) add_evidence(finding, *witness, list.line, "NET/Socket : Using" + text);
+      if (bad) add_log_evidence(finding, *witness, list.line, "NET/Socket : Using" + text);
     }
   }
   if (names.empty()) return std::nullopt;
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
   finding.message = "sockets between hosts may use " + all + ", which other hosts do not reach";
-  return finding;
-}
-
-using Hosts = std::set<std::string>;
-
-std::string list_hosts(const Hosts& hosts) {
-  std::string text;
-  for (const std::string& host : hosts) text += (text.empty() ? "" : ", ") + host;
-  return text;
-}
-
-constexpr std::string_view kCompareHosts =
-    "compare ibstat and NCCL_IB_HCA of the hosts: all should use the same adapters and plugins";
-
-// Hosts of one job that use different networks.
-std::optional<DiagnosisFinding> find_differing_networks(const LogView& view) {
-  std::map<std::string, Hosts> hosts;
-  auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
-  for (const Witness* witness : view.logs) {
-    for (const LogProcess& process : witness->log->processes) {
-      if (process.network.empty()) continue;
-      if (hosts[process.network].insert(process.host).second)
-        add_evidence(finding, *witness, process.network_line,
-                     process.host + ": Using network " + process.network);
-    }
-  }
-  // One host with both ran two things behind each other.
-  if (hosts.size() != 2) return std::nullopt;
-  for (const std::string& host : hosts.begin()->second) {
-    if (hosts.rbegin()->second.contains(host)) return std::nullopt;
-  }
-  finding.message = "hosts use different networks:";
-  for (const auto& [network, users] : hosts)
-    finding.message += " " + network + " on " + list_hosts(users) + ";";
-  finding.message.pop_back();
-  return finding;
-}
-
-// Hosts of one job that have different numbers of adapters.
-std::optional<DiagnosisFinding> find_differing_adapters(const LogView& view) {
-  std::map<std::size_t, Hosts> hosts;
-  auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
-  for (const Witness* witness : view.logs) {
-    const LogFacts& log = *witness->log;
-    for (const LogInterfaces& list : log.interfaces) {
-      if (list.kind != LogInterfaces::Kind::ib || list.cut) continue;
-      const std::string& host = log.processes[list.process.index()].host;
-      if (hosts[list.names.size()].insert(host).second)
-        add_evidence(finding, *witness, list.line,
-                     host + ": NET/IB : Using " + std::to_string(list.names.size()) + " adapters");
-    }
-  }
-  if (hosts.size() < 2) return std::nullopt;
-  // A host with two numbers has processes that were given different adapters on purpose.
-  Hosts seen;
-  for (const auto& [count, users] : hosts) {
-    for (const std::string& host : users) {
-      if (!seen.insert(host).second) return std::nullopt;
-    }
-  }
-  finding.message = "hosts use different numbers of network adapters:";
-  for (const auto& [count, users] : hosts)
-    finding.message += " " + std::to_string(count) + " on " + list_hosts(users) + ";";
-  finding.message.pop_back();
   return finding;
 }
 
@@ -209,7 +124,7 @@ std::optional<DiagnosisFinding> find_hidden_topology(const LogView& view) {
         low = true;
         finding.message += " (" + event.detail + " GB/s at most)";
       }
-      add_evidence(finding, *witness, event.line, event.text);
+      add_log_evidence(finding, *witness, event.line, event.text);
     }
   }
   if (!hidden || !low) return std::nullopt;
@@ -293,9 +208,9 @@ std::optional<DiagnosisFinding> find_silent_peer_access(const LogView& view) {
   for (const LogMember& member : silence->group->members) {
     const LogComm& comm = member.facts();
     if (comm.complete_line > 0)
-      add_evidence(finding, *member.witness, comm.complete_line,
-                   "rank " + std::to_string(comm.rank) + " nranks " + std::to_string(comm.nranks) +
-                       " - Init COMPLETE");
+      add_log_evidence(finding, *member.witness, comm.complete_line,
+                       "rank " + std::to_string(comm.rank) + " nranks " +
+                           std::to_string(comm.nranks) + " - Init COMPLETE");
   }
   return finding;
 }
@@ -307,8 +222,6 @@ std::vector<DiagnosisFinding> find_fabric(const std::vector<Witness>& witnesses)
     if (auto finding = find(view)) findings.push_back(std::move(*finding));
   };
   ask(find_virtual_interfaces);
-  ask(find_differing_networks);
-  ask(find_differing_adapters);
   // What only costs speed is no answer to what ended the job.
   if (has_failed(view)) return findings;
   ask(find_no_gdr);
@@ -321,7 +234,7 @@ std::vector<DiagnosisFinding> find_fabric(const std::vector<Witness>& witnesses)
 
 extern constinit const Verdict kLogFabric{
     .name = "log_fabric",
-    .summary = "networks and topology: host memory, useless interfaces, differing adapters",
+    .summary = "networks and topology: host memory, useless interfaces",
     .find = find_fabric,
 };
 

@@ -37,6 +37,7 @@ Weight weight_of(const DiagnosisFinding& finding) {
   const bool open = finding.confidence == Confidence::undecidable;
   switch (finding.kind) {
     case DiagnosisKind::state_mismatch: return Weight::device;
+    case DiagnosisKind::misconfiguration:
     case DiagnosisKind::missing_rank: return open ? Weight::open : Weight::direct;
     case DiagnosisKind::slow_init: return Weight::open;
     case DiagnosisKind::timeout: return Weight::last;

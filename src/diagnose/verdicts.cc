@@ -6,6 +6,7 @@ namespace commlens {
 
 // One line a verdict.
 extern const Verdict kFingerprints;
+extern const Verdict kLogAdapters;
 extern const Verdict kLogCalls;
 extern const Verdict kLogErrors;
 extern const Verdict kLogFabric;
@@ -24,8 +25,8 @@ namespace {
 
 constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kP2pSizes,
                                   &kStates,       &kTimeouts,   &kLogErrors,    &kLogTimeouts,
-                                  &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogFabric,
-                                  &kLogInit,      &kTraceWaits};
+                                  &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogAdapters,
+                                  &kLogFabric,    &kLogInit,    &kTraceWaits};
 
 }  // namespace
 

@@ -392,7 +392,8 @@ void TraceReader::groups(const Node& node) {
     for (const NodeId group : read.tree.items(read.root)) {
       const NodeId members = read.tree.find(group, "ranks");
       const std::string name(read.tree.text(read.tree.find(group, "pg_name")));
-      if (name.empty() || members == kNoValue || read.tree.kind(members) != NodeKind::list) continue;
+      if (name.empty() || members == kNoValue || read.tree.kind(members) != NodeKind::list)
+        continue;
       std::vector<std::int64_t> ranks;
       for (const NodeId member : read.tree.items(members)) {
         const auto rank = read.tree.integer(member);

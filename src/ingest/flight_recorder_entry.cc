@@ -124,8 +124,8 @@ FlightRecorderEntries::Shapes FlightRecorderEntries::shapes(NodeId tensors) {
 
 // One word where all tensors have the same type.
 StringId FlightRecorderEntries::dtypes(NodeId tensors) {
-  if (tensors == kNoValue || tree_.kind(tensors) != NodeKind::list || tree_.items(tensors).empty() ||
-      tree_.items(tensors).size() > kMostTensors)
+  if (tensors == kNoValue || tree_.kind(tensors) != NodeKind::list ||
+      tree_.items(tensors).empty() || tree_.items(tensors).size() > kMostTensors)
     return {};
   const auto [at, is_new] = dtypes_.try_emplace(tensors);
   if (!is_new || witness_.strings.bytes() > kMostTextBytes) return at->second;

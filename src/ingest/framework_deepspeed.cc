@@ -82,6 +82,22 @@ bool begins_table(std::string_view line) {
          line.find("Count") != std::string_view::npos;
 }
 
+// A size, and behind it numbers or what stands for one: the figures of a table, whole or not.
+bool looks_like_row(const std::vector<std::string_view>& words) {
+  const auto is_figure = [](std::string_view word) {
+    return printed_number(word).has_value() || word == "nan" || word == "inf" || word == "-nan" ||
+           word == "-inf" || word == "-" || word == "*";
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool apart = i + 1 < words.size() && printed_number(words[i]) &&
+                       printed_size(std::string(words[i]) + std::string(words[i + 1]));
+    if (!apart && !printed_size(words[i])) continue;
+    const auto figures = words.begin() + static_cast<std::ptrdiff_t>(i + (apart ? 2 : 1));
+    return figures != words.end() && std::all_of(figures, words.end(), is_figure);
+  }
+  return false;
+}
+
 Ns least_known(Ns a, Ns b) { return a < 0 || b < 0 ? -1 : a + b; }
 
 }  // namespace
@@ -114,7 +130,11 @@ bool DeepspeedReader::line(std::string_view text, std::int64_t number) {
     at = next;
   }
   if (any) return true;
-  return !columns_.empty() && (row(text, number) || op_line(text));
+  if (columns_.empty()) return false;
+  if (row(text, number) || op_line(text)) return true;
+  const bool odd = looks_like_row(blank_separated(text));
+  if (odd) measured_.notes.add(Note::odd_record, example_line(number, text));
+  return odd;
 }
 
 bool DeepspeedReader::header(std::string_view text) {

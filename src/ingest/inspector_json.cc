@@ -51,6 +51,7 @@ struct Record {
   std::int64_t rank = -1;
   std::string host;
   std::int64_t process = -1;
+  std::int64_t written_us = -1;  // since the epoch
   bool any_call = false;
   bool p2p = false;
   bool odd_size = false;  // a size stands there that is none
@@ -83,9 +84,11 @@ void read_metadata(Walker& walker, Record& record) {
   for_each_key(walker, [&](std::string_view key) {
     const bool host = key == "hostname";
     const bool process = key == "pid";
+    const bool written = key == "dump_timestamp_us";
     const Token token = walker.value();
     if (host) record.host = text_of(token);
     if (process) record.process = number_of(token);
+    if (written) record.written_us = number_of(token);
   });
 }
 
@@ -271,6 +274,8 @@ void InspectorReader::use(const Record& record, std::int64_t number) {
     measured_.host = record.host;
     measured_.process = record.process;
   }
+  const Ns written = from_microseconds(record.written_us);
+  if (written > 0) measured_.written.add(written, number);
   one_process_ &= measured_.host == record.host && measured_.process == record.process;
   measured_.calls.push_back(call);
 }

@@ -179,8 +179,15 @@ MeasuredCall& PrometheusReader::row_of(const Sample& sample, std::int64_t number
     call.protocol = measured_.strings.intern(upper_case(how.substr(split + 1)));
   }
   call.where = number;
+  const std::string node = label(labels, labels.contains("node") ? "node" : "hostname");
+  if (call.count < 0) {
+    // Of one GPU, whose ranks and communicators are not told.
+    if (!node.empty()) call.node = measured_.strings.intern(node);
+    const std::string gpu = label(labels, labels.contains("gpu") ? "gpu" : "gpu_device_id");
+    if (!gpu.empty()) call.gpu = measured_.strings.intern(gpu);
+  }
   if (measured_.calls.empty()) {
-    measured_.host = label(labels, labels.contains("node") ? "node" : "hostname");
+    measured_.host = node;
     if (call.count < 0) measured_.notes.add(Note::summed_calls, "line " + std::to_string(number));
   }
   measured_.calls.push_back(call);

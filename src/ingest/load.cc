@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/perf.h"
 #include "ingest/measured_format.h"
+#include "ingest/witness_format.h"
 
 namespace commlens {
 namespace {
@@ -162,9 +163,6 @@ bool wants_host_compute(const Recording& recording) {
 std::string_view known_mistake(const std::string& path, std::string_view head) {
   if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
     return " (it is a report of Nsight Systems: export it with nsys export --type=sqlite)";
-  const bool dump = head.find("pg_config") != std::string_view::npos &&
-                    head.find("traceEvents") == std::string_view::npos;
-  if (dump) return " (it is a Flight Recorder dump; `commlens diagnose` reads it)";
   if (head.starts_with("\x80\x04") || head.starts_with("\x80\x02") ||
       head.starts_with("\x80\x05")) {
     return " (it is a Python pickle, such as a memory snapshot)";
@@ -178,8 +176,17 @@ std::string_view known_mistake(const std::string& path, std::string_view head) {
       begin.find("<!DOCTYPE") != std::string_view::npos)
     return " (it is a web page)";
   if (begin.starts_with("[[")) return " (it looks like a memory timeline)";
+  if (begin.starts_with("{\"header\""))
+    return " (it begins like a record of NCCL Inspector, without its number of ranks or its call)";
   if (begin.starts_with("{")) return " (it is JSON without \"traceEvents\")";
   return {};
+}
+
+// Logs and dumps tell of no time that an analysis could take; beside timelines they are joined.
+std::string read_by_diagnose(const std::string& name, const WitnessFormat& format) {
+  return name + ": is of format " + std::string(format.name) +
+         ", which `commlens diagnose` reads; analyses use it only beside timelines, as what was "
+         "called and how";
 }
 
 // Recordings of one file are told apart by what they are of.
@@ -215,6 +222,13 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
   if (const MeasuredFormat* format = measured_format_of(input, source, head, options))
     return read_measured(input, *format, source, head, result);
   const Format* format = format_of(head, options);
+  const WitnessFormat* witness =
+      format == nullptr && options.input_format.empty() ? detect_witness_format(head) : nullptr;
+  if (witness != nullptr) {
+    result.skipped = !input.named;
+    result.trouble = read_by_diagnose(source.name(), *witness);
+    return;
+  }
   if (format == nullptr) {
     // A folder may hold other JSON; what bears a trace's name and is no JSON at all is a trace that
     // was lost.
@@ -297,6 +311,8 @@ std::string read_head(Source& source) {
   std::string head = read_block(source);
   while (!head.empty() && head.find_first_not_of(" \t\r\n") == std::string::npos)
     head = read_block(source);
+  // Some editors and shells put a mark of UTF-8 before a text.
+  if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);
   return head;
 }
 

@@ -35,6 +35,7 @@ LogProcessId LogBuilder::process_of(const LogRecord& record) {
   }
   LogProcess& process = facts_.processes[found->second.index()];
   process.last_line = record.line;
+  if (record.time.since_epoch >= 0) process.written.add(record.time.since_epoch, record.line);
   if (record.hint >= 0 && record.hint != process.hint) {
     process.hint_varies = process.hint >= 0;
     process.hint = record.hint;
@@ -116,7 +117,7 @@ void LogBuilder::add(LogEvent event, const LogRecord& record) {
   event.device = record.device;
   if (event.rank < 0) event.rank = record.torch_rank;
   event.line = record.line;
-  event.when = record.when;
+  event.when = record.time.in_year;
   event.text = record_text(record);
   if (!event.detail.empty()) event.detail = evidence_text(event.detail);
   facts_.events.push_back(std::move(event));

@@ -102,7 +102,8 @@ std::size_t time_before(std::string_view line, std::size_t at) {
   const std::size_t from = at - std::min<std::size_t>(at, 48);
   const std::size_t inside = line.substr(from, at - from).rfind('[');
   const std::size_t open = inside == std::string_view::npos ? inside : from + inside;
-  if (open == std::string_view::npos || find_log_time(line.substr(open, at - open)) < 0) return 0;
+  if (open == std::string_view::npos || find_log_time(line.substr(open, at - open)).in_year < 0)
+    return 0;
   return at - open;
 }
 
@@ -268,7 +269,7 @@ std::vector<LogRecord> split_records(std::string_view line, std::int64_t number,
     plain.ended = starts.empty() && ended;
     records.push_back(plain);
   }
-  const Ns launcher_time = starts.empty() ? -1 : find_log_time(before);
+  const LogTime launcher_time = starts.empty() ? LogTime{} : find_log_time(before);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const bool last = i + 1 == starts.size();
     const std::size_t end = last ? line.size() : starts[i + 1].begin;
@@ -277,8 +278,8 @@ std::vector<LogRecord> split_records(std::string_view line, std::int64_t number,
     record.message = line.substr(starts[i].message, end - starts[i].message);
     record.ended = last && ended;
     record.glued = i > 0 || is_glued(line, starts[i].begin);
-    record.when = find_log_time(line.substr(starts[i].begin, starts[i].message - starts[i].begin));
-    if (record.when < 0) record.when = launcher_time;
+    record.time = find_log_time(line.substr(starts[i].begin, starts[i].message - starts[i].begin));
+    if (record.time.in_year < 0) record.time = launcher_time;
     records.push_back(record);
   }
   for (LogRecord& record : records) {

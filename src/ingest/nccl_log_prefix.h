@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "ingest/nccl_log_time.h"
 
 namespace commlens {
 
@@ -44,7 +45,7 @@ struct LogRecord {
   std::string_view text;         // all of the record
   bool ended = true;             // false: the message may be cut at its end
   std::int64_t line = 0;
-  Ns when = -1;  // within the year; -1: not said
+  LogTime time;
 };
 
 // The records of one line, at least one; they point into `line`.

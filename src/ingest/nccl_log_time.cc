@@ -1,6 +1,7 @@
 #include "ingest/nccl_log_time.h"
 
 #include <array>
+#include <chrono>
 #include <optional>
 
 #include "ingest/nccl_log_fields.h"
@@ -44,34 +45,44 @@ std::optional<Ns> clock_at(std::string_view text, std::size_t at) {
   return time;
 }
 
+Ns days_before(std::int64_t year, std::int64_t month, std::int64_t day) {
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  return std::chrono::sys_days(date).time_since_epoch().count() * Ns{86'400} * kSecond;
+}
+
 // "2025-02-18 12:54:31" at `at`.
-std::optional<Ns> dated_at(std::string_view text, std::size_t at) {
+std::optional<LogTime> dated_at(std::string_view text, std::size_t at) {
   const auto month = fixed(text, at + 5, 2);
   const auto day = fixed(text, at + 8, 2);
-  if (!fixed(text, at, 4) || !month || !day || at + 11 >= text.size()) return std::nullopt;
+  const auto year = fixed(text, at, 4);
+  if (!year || !month || !day || at + 11 >= text.size()) return std::nullopt;
   if (text[at + 4] != text[at + 7] || (text[at + 4] != '-' && text[at + 4] != '/'))
     return std::nullopt;
   const auto start = day_start(*month, *day);
   const auto clock = clock_at(text, at + 11);
   if (!start || !clock) return std::nullopt;
-  return *start + *clock;
+  // Nanoseconds of a later year than this do not fit.
+  const bool fits = *year >= 1970 && *year < 2262;
+  return LogTime{*start + *clock, fits ? days_before(*year, *month, *day) + *clock : -1};
 }
 
 // "E1129 11:56:57.6" at its number.
-std::optional<Ns> c10_at(std::string_view text, std::size_t at) {
+std::optional<LogTime> c10_at(std::string_view text, std::size_t at) {
   for (const std::size_t digits : {std::size_t{4}, std::size_t{3}}) {
     const auto number = fixed(text, at, digits);
     if (!number || at + digits >= text.size() || text[at + digits] != ' ') continue;
     const auto start = day_start(*number / 100, *number % 100);
     const auto clock = clock_at(text, at + digits + 1);
-    if (start && clock) return *start + *clock;
+    if (start && clock) return LogTime{*start + *clock, -1};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-Ns find_log_time(std::string_view text) {
+LogTime find_log_time(std::string_view text) {
   for (std::size_t at = 0; at + 8 < text.size() && at < 400; ++at) {
     if (!is_digit(text[at]) || (at > 0 && is_digit(text[at - 1]))) continue;
     const bool c10 = at > 1 && text[at - 2] == '[' &&
@@ -79,7 +90,7 @@ Ns find_log_time(std::string_view text) {
     const auto time = c10 ? c10_at(text, at) : dated_at(text, at);
     if (time) return *time;
   }
-  return -1;
+  return {};
 }
 
 }  // namespace commlens

@@ -111,7 +111,7 @@ Line common_part(const LogRecord& record, LogBuilder& builder) {
   if (line.rank < 0 && line.group_is_default) line.rank = line.group_rank;
   line.process = builder.process_of(record);
   line.line = record.line;
-  line.when = record.when;
+  line.when = record.time.in_year;
   line.text = record_text(record);
   return line;
 }

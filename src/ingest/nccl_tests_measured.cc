@@ -72,6 +72,7 @@ class RunReader {
   std::int64_t ranks_ = 0;
   std::int64_t hosts_ = 0;
   std::int64_t iterations_ = 0;
+  std::int32_t run_ = 0;  // tables with rows so far
   std::vector<Row> rows_;
 };
 
@@ -118,6 +119,7 @@ void RunReader::end_table() {
     if (more.bus_factor >= 0) told.bus_factor = more.bus_factor;
     told.ranks = std::max(told.ranks, more.ranks);
   }
+  run_ += rows_.empty() ? 0 : 1;
   if (op_) told.op = *op_;
   if (told.op != Op::unknown) told.bus_factor = -1;
   for (const Row& row : rows_) add(row, told, ranks_);
@@ -135,6 +137,7 @@ void RunReader::add(const Row& row, const Told& told, std::int64_t ranks) {
     call.op = told.op;
     call.bus_factor = told.bus_factor;
     call.in_place = i > 0;
+    call.run = run_;
     call.count = iterations_;
     call.bytes = row.row.bytes;
     call.message = row.row.bytes;

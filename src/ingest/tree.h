@@ -51,8 +51,8 @@ class Tree {
   std::optional<std::int64_t> integer(NodeId node) const;
   std::optional<double> number(NodeId node) const;  // whole or not
   std::optional<bool> boolean(NodeId node) const;
-  // The value of a dict's key, the last of its name; kNoValue where there is none, or where the dict
-  // is larger than any that is asked for keys.
+  // The value of a dict's key, the last of its name; kNoValue where there is none, or where the
+  // dict is larger than any that is asked for keys.
   NodeId find(NodeId dict, std::string_view key) const;
 
   // A container that holds itself, or that is nested too deep; kNoValue where all is well.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "match/same_time.h"
 #include "match/witness_processes.h"
 #include "model/bandwidth.h"
 
@@ -188,6 +189,10 @@ class Collector {
     } else if (rows.size() != 1) {
       found_.refused[w] = rows.empty() ? "there is no timeline of its process or rank"
                                        : "several timelines can be of its process or rank";
+    } else if (std::string other = why_other_time(file.written, {.calls = true},
+                                                  job_.ranks[rows.front()], kOneZone);
+               !other.empty()) {
+      found_.refused[w] = std::move(other);
     } else {
       for (std::uint32_t group = 0; group < file.groups.size(); ++group)
         add_measured_group(m, rows.front(), group);
@@ -196,7 +201,7 @@ class Collector {
 
   // One call, not a sum; with a counterpart among the timelines' collectives.
   static bool is_single(const MeasuredCall& call) {
-    return call.count == 1 && call.op != Op::send && call.op != Op::recv &&
+    return call.count == 1 && !call.repeated && call.op != Op::send && call.op != Op::recv &&
            call.op != Op::send_recv && call.op != Op::unknown;
   }
 

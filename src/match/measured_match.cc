@@ -133,8 +133,9 @@ void MeasuredMatcher::sequence(const MeasuredKey& key, std::span<const MeasuredE
         entries.back().rank != entry.rank) {
       entries.push_back(entry);
     } else {
-      job_.files[entry.file].notes.add(Note::repeated_record,
-                                       "line " + std::to_string(call(entry).where));
+      Measured& file = job_.files[entry.file];
+      file.calls[entry.call].repeated = true;
+      file.notes.add(Note::repeated_record, "line " + std::to_string(call(entry).where));
     }
   }
   std::set<std::int32_t> ranks;

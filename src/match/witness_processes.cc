@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <set>
 
+#include "match/same_time.h"
+
 namespace commlens {
 namespace {
 
@@ -44,6 +46,7 @@ class ProcessFinder {
       ranks_.push_back(rank_in_job(log, LogProcessId::from(i), world));
       any_id_ = any_id_ || log.processes[i].pid >= 0;
     }
+    find_lines();
   }
 
   ProcessOfRank find(const RankTimeline& rank) const {
@@ -57,6 +60,11 @@ class ProcessFinder {
     if (found.size() > 1) return refused("several of its processes can be that of " + who);
     if (found.size() == 1 && ranks_that_can_be(found.front()).size() > 1)
       return refused("several timelines can be of its process or rank");
+    if (found.size() == 1) {
+      const std::size_t i = found.front().index();
+      std::string other = why_other_time(log_.processes[i].written, lines_[i], rank, kAnyZone);
+      if (!other.empty()) return refused(std::move(other));
+    }
     if (found.size() == 1) return {found.front(), ids, false, {}};
     if (const auto other = ids ? of_other_rank(rank) : std::nullopt) return refused(*other);
     return {
@@ -64,6 +72,19 @@ class ProcessFinder {
   }
 
  private:
+  // Which lines of each process tell of communications.
+  void find_lines() {
+    lines_.resize(log_.processes.size());
+    const auto add = [this](LogCommId comm, std::int64_t line, bool call) {
+      SpokenLines& lines = lines_[log_.comms[comm.index()].process.index()];
+      if (lines.first == 0) lines.first = line;
+      lines.last = std::max(lines.last, line);
+      lines.calls = lines.calls || call;
+    };
+    for (std::size_t i = 0; i < log_.comms.size(); ++i)
+      add(LogCommId::from(i), log_.comms[i].first_line, false);
+    for (const LogCall& call : log_.calls) add(call.comm, call.line, true);
+  }
   static ProcessOfRank refused(std::string reason) { return {{}, false, true, std::move(reason)}; }
   // The process with the timeline's id says another rank.
   std::optional<std::string> of_other_rank(const RankTimeline& rank) const {
@@ -106,6 +127,7 @@ class ProcessFinder {
   const Job& job_;
   const LogFacts& log_;
   std::vector<std::optional<std::int64_t>> ranks_;  // by process
+  std::vector<SpokenLines> lines_;                  // by process
   bool any_id_ = false;
 };
 

@@ -48,7 +48,7 @@ struct JoinedInput {
   std::string format;
   std::int64_t calls = 0;   // of collectives
   std::int64_t joined = 0;  // that have an operation
-  std::string reason;       // why none has; empty: some do, or it holds none
+  std::string reason;       // why all of it, or one process of it, is refused; empty: nothing is
 };
 
 struct Joined {

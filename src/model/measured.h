@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "model/notes.h"
 #include "model/operation.h"
+#include "model/written_span.h"
 
 namespace commlens {
 
@@ -49,6 +50,7 @@ struct MeasuredCall {
   Op op = Op::unknown;
   TimedBy timed_by = TimedBy::nothing;
   bool in_place = false;       // of nccl-tests, which measures both ways
+  bool repeated = false;       // recorded before: counts in no sum (match/measured_match finds it)
   std::int32_t rank = -1;      // of the caller in the group; -1: not told
   std::int32_t peer = -1;      // the other side's, of send and recv; -1: none, or not told
   std::int32_t channels = -1;  // -1: not told
@@ -67,6 +69,9 @@ struct MeasuredCall {
   Ns enqueue_end = -1;
   Ns begin = -1;  // the kernel's, as a host thread noticed
   Ns end = -1;
+  std::int32_t run = 0;     // of a file with several benchmarks: which; 0: not told
+  StringId node;            // of sums of one GPU's calls: whose; none: of a rank, or not told
+  StringId gpu;             // "GPU0" there
   StringId op_text;         // as recorded: "AllReduce", "all_gather_into_tensor"
   StringId caller;          // the program's function that called; none: not told
   StringId dtype;           // as recorded; none: not told
@@ -107,6 +112,7 @@ struct Measured {
   Ns resolution = 1;               // of durations: what lies below is cut off
   bool numbered = false;           // calls' numbers are equal on all ranks of a group
   bool drops_records = false;      // the source keeps a sample: what is absent may have run
+  WrittenSpan written;             // of the lines about calls
   bool clock_is_epoch = false;     // instants count from 1970; else from the source's own origin
   Notes notes;
 

@@ -26,6 +26,7 @@ bool add_to(std::int64_t& sum, std::int64_t more) {
 }  // namespace
 
 void MeasuredStats::add(const MeasuredCall& call, std::int64_t group_size) {
+  if (call.repeated) return;
   // Where the source does not say how many calls there were, it tells the time of a mean one.
   const std::int64_t calls = std::max<std::int64_t>(call.count, 1);
   count_known_ = count_known_ && call.count >= 0 && add_to(count_, call.count);

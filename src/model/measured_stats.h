@@ -15,7 +15,7 @@ namespace commlens {
 
 class MeasuredStats {
  public:
-  // `group_size` 0 is not known.
+  // `group_size` 0 is not known. Repeated records add nothing.
   void add(const MeasuredCall& call, std::int64_t group_size);
 
   Ns time() const { return time_; }  // of those that tell it

@@ -12,6 +12,7 @@
 
 #include "base/id.h"
 #include "model/operation.h"
+#include "model/written_span.h"
 
 namespace commlens {
 
@@ -27,6 +28,7 @@ struct LogProcess {
   bool hint_varies = false;     // several hints: of no use
   std::int64_t first_line = 0;  // from 1
   std::int64_t last_line = 0;
+  WrittenSpan written;       // by the clock on the host's wall: the zone is not said
   std::vector<int> devices;  // of the threads that wrote: no rank identity
   std::string version;       // "2.21.5"; empty: not said
   std::string cuda;          // "12.4"

@@ -39,6 +39,12 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
       if (!input.format.empty()) loaded[rows[i]].trouble = input.trouble;
       return;
     }
+    if (input.is_measured) {
+      loaded[rows[i]].trouble =
+          input.path + ": is of format " + input.format +
+          ", which tells only of calls that ended; `commlens analyze` reads it";
+      return;
+    }
     RankTimeline rank;
     rank.recording = std::move(input.recording);
     classify(rank, {});
