@@ -393,6 +393,24 @@ TEST(Frameworks, MegatronsTimersAndIterations) {
   EXPECT_EQ(measured.notes.count(Note::cut_log_line), 1);  // "optimizer-copy"
 }
 
+// "#wrong" counts results that are not those of the operation; "N/A" is no count.
+TEST(NcclTests, WrongResultsAreSaid) {
+  const auto wrong = [](std::string_view out, std::string_view in) {
+    const Measured measured = read_text(
+        "nccl_tests",
+        "# nThread 1 nGpus 2 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n"
+        "#       size    count    type   redop  root    time   algbw   busbw #wrong     time   "
+        "algbw   busbw #wrong\n"
+        "     1048576   262144   float     sum    -1   50.00   20.97   20.97      " +
+            std::string(out) + "    40.00   26.21   26.21      " + std::string(in) + "\n");
+    return measured.notes.count(Note::wrong_results);
+  };
+  EXPECT_EQ(wrong("0", "0"), 0);
+  EXPECT_EQ(wrong("N/A", "N/A"), 0);
+  EXPECT_EQ(wrong("0", "3"), 1);
+  EXPECT_EQ(wrong("7", "N/A"), 1);
+}
+
 TEST(Frameworks, EveryFormOfATable) {
   const Measured measured = read_text(
       "framework_log",

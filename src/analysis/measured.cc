@@ -142,30 +142,34 @@ Kinds kinds_of(const MeasuredJob& job) {
   return kinds;
 }
 
+// Those that are not of CommStats.
+std::vector<Column> call_columns() {
+  return {{"format", Unit::none, ""},
+          {"group", Unit::none, ""},
+          {"group_name", Unit::none, ""},
+          {"op", Unit::none, "operation"},
+          {"name", Unit::none, ""},
+          {"caller", Unit::none, ""},
+          {"group_size", Unit::none, "ranks"},
+          {"dtype", Unit::none, ""},
+          {"message_bytes", Unit::bytes, "message"},
+          {"message_hi", Unit::bytes, ""},
+          {"size_bytes", Unit::bytes, ""},
+          {"algorithm", Unit::none, "algorithm"},
+          {"protocol", Unit::none, "protocol"},
+          {"channels", Unit::none, "channels"},
+          {"in_place", Unit::none, ""},
+          {"timed_by", Unit::none, ""},
+          {"node", Unit::none, ""},
+          {"gpu", Unit::none, ""},
+          {"run", Unit::none, ""},
+          {"recording_ranks", Unit::count, ""},
+          {"straggle_ns", Unit::nanoseconds, ""},
+          {"printed_busbw_gbs", Unit::gigabytes_per_second, ""}};
+}
+
 Table call_table(const MeasuredJob& job) {
-  Table table = measured_table("calls", "Measured calls",
-                               {{"format", Unit::none, ""},
-                                {"group", Unit::none, ""},
-                                {"group_name", Unit::none, ""},
-                                {"op", Unit::none, "operation"},
-                                {"name", Unit::none, ""},
-                                {"caller", Unit::none, ""},
-                                {"group_size", Unit::none, "ranks"},
-                                {"dtype", Unit::none, ""},
-                                {"message_bytes", Unit::bytes, "message"},
-                                {"message_hi", Unit::bytes, ""},
-                                {"size_bytes", Unit::bytes, ""},
-                                {"algorithm", Unit::none, "algorithm"},
-                                {"protocol", Unit::none, "protocol"},
-                                {"channels", Unit::none, "channels"},
-                                {"in_place", Unit::none, ""},
-                                {"timed_by", Unit::none, ""},
-                                {"node", Unit::none, ""},
-                                {"gpu", Unit::none, ""},
-                                {"run", Unit::none, ""},
-                                {"recording_ranks", Unit::count, ""},
-                                {"straggle_ns", Unit::nanoseconds, ""},
-                                {"printed_busbw_gbs", Unit::gigabytes_per_second, ""}});
+  Table table = measured_table("calls", "Measured calls", call_columns());
   const std::size_t own = table.columns.size();
   CommStats::append_columns(table.columns);
   // What needs a timeline is null in each row: it has no column here.

@@ -60,6 +60,8 @@ NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
     if (name == "redop" && token.text != "none") row.redop = token.text.substr(0, 40);
     if (name == "oop_time") out = time_of(token.text).value_or(0);
     if (name == "ip_time") in = time_of(token.text).value_or(0);
+    if (name == "oop_wrong" || name == "ip_wrong")
+      row.wrong = row.wrong || whole_number(token.text).value_or(0) > 0;
     if (name == "oop_algbw") algbw = number();
     if (name == "oop_busbw") busbw = number();
   }
@@ -165,8 +167,10 @@ NcclTestsLines::Kind NcclTestsLines::comment(const Words& words) {
   if (begins) return Kind::begins;
   if (!has("size") || !has("time") || !has("busbw")) return Kind::other;
   times_.clear();
+  wrongs_.clear();
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "time") times_.push_back(words.size() - i);
+    if (words[i] == "#wrong") wrongs_.push_back(words.size() - i);
   }
   return Kind::heads;
 }
@@ -189,6 +193,10 @@ NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
       return odd("\"" + printable(text.substr(0, 40)) +
                  "\" stands where a time in microseconds should");
     row_.times.push_back(*time);
+  }
+  for (const std::size_t place : wrongs_) {
+    if (place <= words.size() && whole_number(words[words.size() - place]).value_or(0) > 0)
+      row_.wrong = true;
   }
   const std::size_t first = words.size() - times_.front();
   if (first > 3 && !whole_number(words[3]) && words[3] != "-1" && words[3] != "none")

@@ -21,6 +21,7 @@ struct NcclTestsRow {
   // algorithm bandwidth as printed, 0 where these do not tell.
   std::vector<double> times = {};
   double bus_ratio = 0;
+  bool wrong = false;  // its check found results that are not those of the operation
 };
 
 // Sample (of eight GPUs; mpirun may put "[1,0]<stdout>:" before each line):
@@ -70,7 +71,8 @@ class NcclTestsLines {
   std::set<std::string, std::less<>> hosts_;
   std::set<std::int64_t> ranks_;
   std::int64_t iterations_ = 0;
-  std::vector<std::size_t> times_;  // places of the time columns, from the end of a row
+  std::vector<std::size_t> times_;   // places of the time columns, from the end of a row
+  std::vector<std::size_t> wrongs_;  // of "#wrong", likewise
   NcclTestsRow row_;
   std::string_view json_;
   std::string fault_;

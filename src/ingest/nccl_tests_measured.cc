@@ -99,6 +99,7 @@ void RunReader::line(std::string_view text, std::int64_t number) {
 
 void RunReader::take(const NcclTestsRow& row, std::int64_t number) {
   ++measured_.records;
+  if (row.wrong) measured_.notes.add(Note::wrong_results, "line " + std::to_string(number));
   // Sizes too small for the number of ranks are printed as rows without any.
   if (row.bytes <= 0) return;
   if (rows_.empty()) {

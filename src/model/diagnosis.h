@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/report.h"
+#include "model/result.h"
 #include "model/stragglers.h"
 
 namespace commlens {
@@ -70,6 +71,7 @@ struct Diagnosis {
   std::vector<DiagnosisFinding> findings;   // root causes first
   std::vector<InputReport> inputs;          // those that were used or should have been
   std::vector<std::string> open_questions;  // what the inputs leave open, and what would settle it
+  std::vector<Table> logs;                  // what logs say, right or wrong; empty: there are none
   Notes notes;                              // about the inputs as a whole
   std::vector<std::string> troubles;        // one sentence for each input that could not be used
   bool any_input_unusable = false;

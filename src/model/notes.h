@@ -156,6 +156,9 @@ enum class Severity : std::uint8_t {
   X(absurd_size, warning, "sizes that no message has were taken as unknown",                       \
     "NCCL's Inspector writes them for reductions of uint8; else see what wrote the file")          \
   X(odd_peer, info, "ranks or peers outside their group were taken as unknown", "nothing to do")   \
+  X(wrong_results, error,                                                                          \
+    "benchmarks found wrong results: what was measured is not the operation",                      \
+    "look for faulty memory or links: nvidia-smi -q, dmesg, the counters of NVLink and adapters")  \
   X(untimed_call, info, "calls without a duration are counted without a time",                     \
     "the source did not record their end, or they took less than it can tell")                     \
   X(repeated_record, warning, "records of a call that its rank had recorded before do not count",  \

@@ -8,6 +8,8 @@
 #include "base/json_out.h"
 #include "base/utf8.h"
 #include "model/rank_list.h"
+#include "report/writer_table_json.h"
+#include "report/writer_table_text.h"
 
 namespace commlens {
 namespace {
@@ -134,6 +136,18 @@ void write_input(JsonOut& json, const InputReport& input) {
   json.end_object();
 }
 
+// Null where no input is a log.
+void write_logs(JsonOut& json, const std::vector<Table>& logs) {
+  json.key("logs");
+  if (logs.empty()) return json.null();
+  json.begin_object();
+  for (const Table& table : logs) {
+    json.key(table.name);
+    write_json_table(json, table);
+  }
+  json.end_object();
+}
+
 void write_json(const Diagnosis& diagnosis, Sink& sink) {
   JsonOut json(sink);
   json.begin_object();
@@ -155,6 +169,7 @@ void write_json(const Diagnosis& diagnosis, Sink& sink) {
     json.end_object();
   }
   json.end_array();
+  write_logs(json, diagnosis.logs);
   json.key("inputs");
   json.begin_array();
   for (const InputReport& input : diagnosis.inputs) write_input(json, input);
@@ -207,6 +222,8 @@ void write_text(const Diagnosis& diagnosis, Sink& sink) {
   }
   for (const std::string& text : diagnosis.open_questions)
     sink.append("open: " + printable(text) + "\n");
+  for (const Table& table : diagnosis.logs) write_text_table(table, kPlain, sink);
+  if (!diagnosis.logs.empty()) sink.append("\n");
   write_notes_text(diagnosis, sink);
   for (const std::string& line : diagnosis.troubles)
     sink.append("not used: " + printable(line) + "\n");

@@ -4,61 +4,10 @@
 
 #include "base/json_out.h"
 #include "report/writer.h"
+#include "report/writer_table_json.h"
 
 namespace commlens {
 namespace {
-
-void write_table(JsonOut& json, const Table& table, bool compact_rows);
-
-void write_cell(JsonOut& json, const Cell& cell) {
-  if (std::holds_alternative<std::monostate>(cell)) {
-    json.null();
-  } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&cell)) {
-    json.compact_next();
-    json.begin_array();
-    for (const std::int64_t value : *list) json.value(value);
-    json.end_array();
-  } else if (const auto* texts = std::get_if<std::vector<std::string>>(&cell)) {
-    json.compact_next();
-    json.begin_array();
-    for (const std::string& text : *texts) json.value(text);
-    json.end_array();
-  } else if (const auto* nested = std::get_if<std::vector<Table>>(&cell)) {
-    write_table(json, nested->front(), true);
-  } else {
-    std::visit(
-        [&json](const auto& value) {
-          using Value = std::decay_t<decltype(value)>;
-          if constexpr (std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string>)
-            json.value(value);
-        },
-        cell);
-  }
-}
-
-bool has_nested(const Table& table) {
-  for (const auto& row : table.rows) {
-    for (const Cell& cell : row) {
-      if (std::holds_alternative<std::vector<Table>>(cell)) return true;
-    }
-  }
-  return false;
-}
-
-// One row a line, unless rows hold tables themselves.
-void write_table(JsonOut& json, const Table& table, bool compact_rows) {
-  json.begin_array();
-  for (const auto& row : table.rows) {
-    if (compact_rows) json.compact_next();
-    json.begin_object();
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      json.key(table.columns[i].name);
-      write_cell(json, row[i]);
-    }
-    json.end_object();
-  }
-  json.end_array();
-}
 
 template <class Value>
 void write_known(JsonOut& json, std::string_view key, const Value& value, bool known) {
@@ -152,7 +101,7 @@ void write_job(JsonOut& json, const JobReport& job) {
 void write_fields(JsonOut& json, const Table& table) {
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     json.key(table.columns[i].name);
-    write_cell(json, table.rows.front()[i]);
+    write_json_cell(json, table.rows.front()[i]);
   }
 }
 
@@ -177,11 +126,7 @@ void write_tables(JsonOut& json, const std::vector<Result>& results) {
         continue;
       }
       json.key(table.name);
-      if (table.known) {
-        write_table(json, table, !has_nested(table));
-      } else {
-        json.null();
-      }
+      write_json_table(json, table);
     }
   }
   enter({});

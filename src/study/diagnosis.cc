@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/perf.h"
 #include "diagnose/joint_calls.h"
+#include "diagnose/log_summary.h"
 #include "diagnose/order.h"
 #include "diagnose/remarks.h"
 #include "diagnose/verdict.h"
@@ -142,6 +143,7 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
     }
   }
   diagnosis.findings = order_findings(std::move(findings));
+  diagnosis.logs = summarize_logs(witnesses);
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
   return diagnosis;
 }

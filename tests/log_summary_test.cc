@@ -1,0 +1,92 @@
+// What a log says without anything being wrong: text and sums written by hand.
+#include "diagnose/log_summary.h"
+
+#include <gtest/gtest.h>
+
+#include "log_job.h"
+
+namespace commlens {
+namespace {
+
+const Table& table(const std::vector<Table>& tables, std::string_view name) {
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [name](const Table& one) { return one.name == name; });
+  EXPECT_NE(found, tables.end()) << name;
+  return *found;
+}
+
+std::string word(const Cell& cell) {
+  if (const auto* number = std::get_if<std::int64_t>(&cell)) return std::to_string(*number);
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  if (const auto* ranks = std::get_if<std::vector<std::int64_t>>(&cell))
+    return ranks->empty() ? "none" : format_ranks(*ranks);
+  if (const auto* texts = std::get_if<std::vector<std::string>>(&cell)) {
+    std::string words;
+    for (const std::string& text : *texts) words += (words.empty() ? "" : "+") + text;
+    return words;
+  }
+  return "-";
+}
+
+// Rows as lines.
+std::string words(const Table& table) {
+  std::string text;
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? " " : "") + word(row[i]);
+    text += "\n";
+  }
+  return text;
+}
+
+// Two ranks on two hosts, with one communicator of both.
+std::string rank(int number) {
+  const std::string host = number == 0 ? "node-a" : "node-b";
+  const std::string before = host + ":10" + std::to_string(number) + ":1 [0] NCCL INFO ";
+  const std::string comm = "comm 0x1" + std::to_string(number) + " rank " + std::to_string(number) +
+                           " nranks 2 cudaDev 0 nvmlDev 0 busId 1b000 commId 0xab - Init ";
+  std::string text = before + "NCCL version 2.27.3+cuda12.9\n" + before +
+                     "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n" + before +
+                     "Using network IB\n" + before + "NCCL_ALGO set by environment to Ring\n" +
+                     before + "ncclCommInitRank " + comm + "START\n";
+  for (const char* channel : {"00/0", "01/0"})
+    text += before + "Channel " + channel + " : 0[0] -> 1[0] [" +
+            (number == 0 ? "send" : "receive") + "] via NET/IB/0/GDRDMA\n";
+  text +=
+      before + "ncclCommInitRank " + comm + "COMPLETE\n" + before +
+      "Init timings - ncclCommInitRank: rank " + std::to_string(number) + " nranks 2 total 0." +
+      std::to_string(number + 1) + "0 (kernels 0.05, alloc 0.0" + std::to_string(number + 1) +
+      ", bootstrap 0.01, allgathers 0.00, topo 0.00, graphs 0.00, connections 0.00, rest 0.00)\n";
+  for (int call = 0; call < 3; ++call)
+    text += before + "AllReduce: opCount " + std::to_string(call) +
+            " sendbuff 0x7e recvbuff 0x7e count 256 datatype 7 op 0 root 0 comm 0x1" +
+            std::to_string(number) + " [nranks=2] stream 0x1\n";
+  if (number == 0)
+    text += before + "AllReduce: 1024 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}\n";
+  return text;
+}
+
+TEST(LogSummary, IsWhatTheLinesSay) {
+  std::vector<Witness> witnesses;
+  witnesses.push_back(read_log_text(rank(0), "a.log"));
+  witnesses.push_back(read_log_text(rank(1), "b.log"));
+  const std::vector<Table> tables = summarize_logs(witnesses);
+  EXPECT_EQ(words(table(tables, "hosts")),
+            "node-a 1 0 NCCL 2.27.3 12.9 IB mlx5_0:1/RoCE\n"
+            "node-b 1 1 NCCL 2.27.3 12.9 IB mlx5_0:1/RoCE\n");
+  // 2 ranks, both seen; nodes not said; both initialised, none ended; 3 calls of each.
+  EXPECT_EQ(words(table(tables, "communicators")), "commId 0xab 2 0,1 - 2 0 0 6\n");
+  // Means of 0.1 and 0.2 s; the phases by their longest.
+  EXPECT_EQ(words(table(tables, "init_phases")).substr(0, 60),
+            "total 2 150000000 200000000\nkernels 2 50000000 50000000\nallo");
+  // Both ends write of the two channels.
+  EXPECT_EQ(words(table(tables, "transports")), "NET/IB/GDRDMA 1 2\n");
+  EXPECT_EQ(words(table(tables, "pairs")), "commId 0xab 0 1 NET/IB/GDRDMA 2\n");
+  EXPECT_EQ(words(table(tables, "tuning")), "all_reduce 1024 RING LL 2 1\n");
+  EXPECT_EQ(words(table(tables, "calls")), "commId 0xab all_reduce 1024 6\n");
+  EXPECT_EQ(words(table(tables, "settings")), "NCCL_ALGO Ring 2\n");
+}
+
+TEST(LogSummary, NothingWithoutALog) { EXPECT_TRUE(summarize_logs({}).empty()); }
+
+}  // namespace
+}  // namespace commlens
