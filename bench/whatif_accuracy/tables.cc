@@ -128,9 +128,10 @@ std::string what_if_table(const std::vector<WhatIfScore>& scores) {
 std::string far_off(const std::vector<PathScore>& scores) {
   std::string text;
   for (const PathScore& score : scores) {
-    if (score.known && !is_far(score)) continue;
-    text += fmt::format("path {} {} {}: ", kLayouts[score.layout], score.number,
-                        score.sync_records ? "sync" : "no sync");
+    if (score.known && score.worst() <= limit(score)) continue;
+    text += fmt::format("path {} {} {}{}{}: ", kLayouts[score.layout], score.number,
+                        score.sync_records ? "sync" : "no sync",
+                        score.one_clock ? "" : ", several clocks", score.sure ? "" : ", doubted");
     text += score.known
                 ? fmt::format("compute {} transfer {} host {} memory {} unexplained {}\n",
                               percent(score.off[0]), percent(score.off[1]), percent(score.off[2]),
