@@ -226,6 +226,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
       format == nullptr && options.input_format.empty() ? detect_witness_format(head) : nullptr;
   if (witness != nullptr) {
     result.skipped = !input.named;
+    result.for_diagnose = true;
     result.trouble = read_by_diagnose(source.name(), *witness);
     return;
   }

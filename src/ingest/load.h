@@ -27,6 +27,7 @@ struct LoadedInput {
   bool usable = false;             // `recording` holds what it gave
   bool skipped = false;            // no trace, found in a folder: passed over
   bool expected = false;           // and nothing to mention: it belongs beside traces
+  bool for_diagnose = false;       // a log or dump: no input of an analysis by itself
   std::string trouble;             // one sentence where it is not usable
   bool is_measured = false;        // it is no timeline: `measured` holds it, not `recording`
   Recording recording;

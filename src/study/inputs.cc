@@ -71,6 +71,7 @@ UsableInputs report_inputs(std::vector<ReadInput>& inputs, Study& study) {
       study.report.inputs.push_back(report_witness(*witness));
       continue;
     }
+    study.any_for_diagnose = study.any_for_diagnose || input.for_diagnose;
     if (input.skipped) {
       if (!input.expected) study.report.notes.add(Note::skipped_file, input.path);
       continue;
@@ -124,7 +125,10 @@ Error nothing_usable(const Study& study, const StudyOptions& options) {
   }
   if (study.troubles.empty()) {
     for (const std::string& path : options.paths) message += (message.empty() ? "" : ", ") + path;
-    message += ": holds nothing that can be read; `commlens formats` lists what can";
+    message += study.any_for_diagnose
+                   ? ": holds logs or dumps and nothing that tells how long communication took; "
+                     "`commlens diagnose` reads them"
+                   : ": holds nothing that can be read; `commlens formats` lists what can";
   }
   return {ErrorKind::input, message};
 }

@@ -42,6 +42,7 @@ struct Study {
   Report report;
   std::optional<Prediction> prediction;  // the answer to StudyOptions::question
   bool whole_window = true;              // figures are of all that was recorded, not of some steps
+  bool any_for_diagnose = false;         // of the inputs some are logs or dumps
   bool any_input_unusable = false;       // exit code 3, although others were used
   std::vector<std::string> troubles;     // one sentence for each input that could not be used
 };
