@@ -372,6 +372,48 @@ TEST(Advice, GroupsThatWouldFitIntoAHostCostWhatTheJobIsSlowerBy) {
   EXPECT_EQ(find(simulated(scenario).job.findings, "placement"), nullptr);
 }
 
+// Hosts are full of tensor-parallel groups: that data-parallel ones cross is as it should be,
+// although four ranks would fit.
+TEST(Advice, FullHostsAreNoFaultOfPlacement) {
+  simulate::Scenario scenario = job_with(4, 1, {});
+  scenario.spec.tp = 4;
+  scenario.spec.ranks_per_host = 4;
+  scenario.spec.inter.gbs = 20;
+  EXPECT_EQ(find(simulated(scenario).job.findings, "placement"), nullptr);
+}
+
+// Where all messages are sent as they become full, parts of them gain nothing.
+TEST(Advice, SmallerBucketsAreNotAdvisedForLittle) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    simulate::Scenario scenario = job_with(2, 1, {});
+    scenario.spec.tp = 2;
+    scenario.spec.seed = seed;
+    EXPECT_EQ(find(simulated(scenario).job.findings, "smaller_buckets"), nullptr) << seed;
+  }
+}
+
+// A path of which much is communication whose other ranks' parts are not matched is doubted: what
+// was waiting in it looks like transfer.
+TEST(Advice, UnmatchedCommunicationMakesThePathDoubtful) {
+  Job job = related([] {
+    std::vector<Recording> recordings;
+    for (std::int64_t rank = 0; rank < 2; ++rank) {
+      Made made(rank, 2);
+      made.kernel(7, 50 * kUs, 100 * kUs, 10 * kUs);
+      made.all_reduce(20, 100 * kUs, 200 * kUs, "dp", "[0, 1]", 2, 1, 11 * kUs);
+      // The second one of rank 1 was not recorded.
+      if (rank == 0) made.all_reduce(20, 200 * kUs, 400 * kUs, "dp", "[0, 1]", 2, 2, 12 * kUs);
+      recordings.push_back(made.done());
+    }
+    return recordings;
+  }());
+  advised(job);
+  EXPECT_FALSE(job.path.sure);
+  EXPECT_NE(job.path.doubt.find("57 % of it is communication of which not every rank's part is"),
+            std::string::npos)
+      << job.path.doubt;
+}
+
 // Eight steps of six kernels of one name. Communication runs beside all of them in steps where
 // `meets` says so, and beside the last three of them in all steps where `always` does; `beside` is
 // how many times as long they take then.

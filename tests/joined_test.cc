@@ -258,14 +258,30 @@ TEST(Joined, ALogOfAnotherTimeIsRefused) {
   EXPECT_EQ(reason(dated("2022-11-14", setup + called)),
             "its calls were written 365 days before the recording: they are of another run, or of "
             "another part of this one");
-  EXPECT_EQ(reason(dated("2024-11-14", setup + called)),
-            "it was written 365 days after the recording: it is of another run");
+  EXPECT_EQ(
+      reason(dated("2024-11-14", setup + called)),
+      "it was written 365 days after the recording: it is of another run, or of another part of "
+      "this one");
   // The job was started days before it was recorded.
   EXPECT_EQ(reason(dated("2023-11-10", setup) + dated("2023-11-14", called)), "");
   EXPECT_EQ(reason(dated("2023-11-10", setup)), "");
   // Lines behind the last date can be of any later time, those before the first of any earlier.
   EXPECT_EQ(reason(dated("2023-11-10", setup) + called), "");
   EXPECT_EQ(reason(setup + called + dated("2023-12-24", line(100, "Connected all rings"))), "");
+  // Dates that a line speaks of, or that stand in a path, are not when it was written.
+  const auto behind = [&](const std::string& before) {
+    std::string text;
+    for (const std::string& part : {setup, called}) {
+      for (std::size_t at = 0; at < part.size();) {
+        const std::size_t end = part.find('\n', at) + 1;
+        text += before + part.substr(at, end - at);
+        at = end;
+      }
+    }
+    return text;
+  };
+  EXPECT_EQ(reason(behind("/logs/2022-11-14_10:00:00/rank0.log:")), "");
+  EXPECT_EQ(reason("License valid until 2027-01-01 00:00:00 " + setup + called), "");
 }
 
 TEST(Joined, AProcessThatSeveralRanksCanHaveIsNobodys) {

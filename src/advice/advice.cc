@@ -101,7 +101,10 @@ class Adviser {
           replay(*constraints_, weighed_[i].candidate.change, outcome);
           weighed_[i].alone = window_ - outcome.window.length();
         });
-    std::erase_if(weighed_, [this](const Weighed& one) { return !is_worth_saying(one.alone); });
+    std::erase_if(weighed_, [this](const Weighed& one) {
+      const double least = finders()[one.place]->least * static_cast<double>(window_);
+      return !is_worth_saying(one.alone) || static_cast<double>(one.alone) < least;
+    });
     std::stable_sort(weighed_.begin(), weighed_.end(), [](const Weighed& a, const Weighed& b) {
       return a.place != b.place ? a.place < b.place : a.alone > b.alone;
     });

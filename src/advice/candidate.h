@@ -67,6 +67,7 @@ struct Finder {
   std::string_view id;       // of its findings
   std::string_view summary;  // what it looks for
   std::vector<Candidate> (*find)(const Scene& scene);
+  double least = 0;  // share of the window below which its model is not exact enough to be told
 };
 
 // All of them, what has a cause before what is a bound.

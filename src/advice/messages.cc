@@ -232,11 +232,12 @@ std::vector<Candidate> find_large_buckets(const Scene& scene) {
            : messages_words(messages)) +
       "; before each, its stream was idle for " + time_words(large.idle / messages.count) +
       " in which its first parts could have been sent";
-  finding.advice = "Smaller buckets: bucket_cap_mb=" +
-                   std::to_string(std::max<std::int64_t>(1, part_size(large) / 1'000'000)) +
-                   " of DistributedDataParallel" +
-                   (large.one_size ? "" : " still reaches four fifths of the links' rate") +
-                   "; compare a run with them.";
+  finding.advice =
+      "Smaller buckets: bucket_cap_mb=" +
+      std::to_string(std::max<std::int64_t>(1, (part_size(large) + 500'000) / 1'000'000)) +
+      " of DistributedDataParallel" +
+      (large.one_size ? "" : " still reaches four fifths of the links' rate") +
+      "; compare a run with them.";
   return {std::move(messages.candidate)};
 }
 
@@ -261,6 +262,7 @@ constinit const Finder kSmallerBuckets{
     .id = "smaller_buckets",
     .summary = "Gradients held back until large messages are full, while the link is idle",
     .find = find_large_buckets,
+    .least = 0.02,
 };
 
 }  // namespace commlens

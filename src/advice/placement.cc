@@ -34,6 +34,45 @@ std::int64_t most_ranks_of_a_host(const Job& job) {
   return most;
 }
 
+// Whether a group would fit into a host beside those groups of its ranks that are inside one as
+// they should be:
+//
+//   4 ranks a host, tp of 4 inside: dp of 4 fits only where tp would cross instead
+//
+// The product of the sizes of a rank's groups is what has to fit. Groups that hold others count
+// twice, which only makes it more.
+class Room {
+ public:
+  explicit Room(const Scene& scene)
+      : scene_(scene), hosts_(scene.job()), most_(most_ranks_of_a_host(scene.job())) {}
+
+  bool fits(std::uint32_t row, std::int32_t group) {
+    const auto [place, is_new] = known_.try_emplace({row, group}, false);
+    if (is_new) place->second = needed(row, group) <= most_;
+    return place->second;
+  }
+
+ private:
+  std::int64_t needed(std::uint32_t row, std::int32_t group) const {
+    const std::vector<GroupIdentity>& groups = scene_.job().ranks[row].groups;
+    const GroupIdentity& crossing = groups[static_cast<std::size_t>(group)];
+    std::int64_t ranks = crossing.size;
+    for (const GroupIdentity& other : groups) {
+      const bool of_its_kind =
+          !other.description.empty() && other.description == crossing.description;
+      if (other.size < 2 || of_its_kind || other.ranks == crossing.ranks || ranks > most_) continue;
+      const auto crosses = hosts_.crosses(other.ranks);
+      if (crosses && !*crosses) ranks *= other.size;
+    }
+    return ranks;
+  }
+
+  const Scene& scene_;
+  const RankHosts hosts_;
+  const std::int64_t most_;
+  std::map<std::pair<std::uint32_t, std::int32_t>, bool> known_;  // by rank's row, group
+};
+
 struct Crossing {
   Candidate candidate;
   std::int64_t count = 0;
@@ -47,10 +86,11 @@ struct Crossing {
 using Crossings = std::map<std::pair<Op, std::string>, Crossing>;
 
 void add(const Scene& scene, std::uint32_t row, std::size_t i, const CommOp& op,
-         const MatchedOp& matched, std::int64_t room, Crossings& crossings) {
+         const MatchedOp& matched, Room& room, Crossings& crossings) {
   const TransferKind kind = scene.kind_of(matched);
   const GroupIdentity* group = scene.group_of(row, op);
-  if (kind.hosts < 2 || kind.ranks > room || matched.pair || group == nullptr || !op.bytes) return;
+  if (kind.hosts < 2 || matched.pair || group == nullptr || !op.bytes) return;
+  if (!room.fits(row, op.group)) return;
   const auto& fits = scene.job().transfer_fits;
   const auto across = fits.find(kind);
   const TransferFit* inside = inside_fit(fits, kind);
@@ -90,7 +130,7 @@ Candidate describe(const std::pair<Op, std::string>& key, Crossing crossing) {
 }
 
 std::vector<Candidate> find_placement(const Scene& scene) {
-  const std::int64_t room = most_ranks_of_a_host(scene.job());
+  Room room(scene);
   Crossings crossings;
   scene.each_communication(
       [&](std::uint32_t row, std::size_t i, const CommOp& op, const MatchedOp* matched) {

@@ -25,17 +25,84 @@ std::string list_hosts(const Hosts& hosts) {
 constexpr std::string_view kCompareHosts =
     "compare ibstat and NCCL_IB_HCA of the hosts: all should use the same adapters and plugins";
 
+// --- Which processes are one job ---
+
+struct ProcessRef {
+  const Witness* witness = nullptr;
+  LogProcessId id;
+  friend auto operator<=>(const ProcessRef&, const ProcessRef&) = default;
+
+  const LogProcess& facts() const { return witness->log->processes[id.index()]; }
+};
+
+// Processes that share communicators, one way or another. Of a log without any, all are taken for
+// one job's: it is mostly that of one launch.
+class Companies {
+ public:
+  explicit Companies(const LogView& view) {
+    for (const LogGroup& group : view.groups) {
+      for (const LogMember& member : group.members)
+        unite({group.members.front().witness, group.members.front().facts().process},
+              {member.witness, member.facts().process});
+      find_crowded(group);
+    }
+    for (const Witness* witness : view.logs) {
+      const bool alone = !witness->log->comms.empty();
+      for (std::size_t i = 0; i < witness->log->processes.size(); ++i) {
+        const ProcessRef process{witness, LogProcessId::from(i)};
+        unite(alone ? process : ProcessRef{witness, LogProcessId::from(0)}, process);
+      }
+    }
+  }
+
+  std::vector<std::vector<ProcessRef>> list() {
+    std::map<ProcessRef, std::vector<ProcessRef>> companies;
+    for (const auto& [process, above] : above_) companies[top(process)].push_back(process);
+    std::vector<std::vector<ProcessRef>> found;
+    for (auto& [process, members] : companies) found.push_back(std::move(members));
+    return found;
+  }
+  // Whether several hosts bear this name: two ranks of one communicator have the same device there.
+  bool is_shared_name(const std::string& host) const { return crowded_.contains(host); }
+
+ private:
+  ProcessRef top(ProcessRef process) {
+    ProcessRef above = above_.try_emplace(process, process).first->second;
+    while (above != process) {
+      process = above;
+      above = above_.try_emplace(process, process).first->second;
+    }
+    return process;
+  }
+  void unite(const ProcessRef& a, const ProcessRef& b) {
+    const ProcessRef first = top(a);
+    const ProcessRef second = top(b);
+    above_[second] = first;
+    above_[b] = first;
+  }
+  void find_crowded(const LogGroup& group) {
+    std::set<std::pair<std::string, std::int64_t>> devices;
+    for (const LogMember& member : group.members) {
+      const LogComm& comm = member.facts();
+      const std::string& host = member.witness->log->processes[comm.process.index()].host;
+      if (comm.device >= 0 && !devices.emplace(host, comm.device).second) crowded_.insert(host);
+    }
+  }
+
+  std::map<ProcessRef, ProcessRef> above_;
+  Hosts crowded_;
+};
+
 // Hosts of one job that use different networks.
-std::optional<DiagnosisFinding> find_differing_networks(const LogView& view) {
+std::optional<DiagnosisFinding> find_differing_networks(const std::vector<ProcessRef>& company) {
   std::map<std::string, Hosts> hosts;
   auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
-  for (const Witness* witness : view.logs) {
-    for (const LogProcess& process : witness->log->processes) {
-      if (process.network.empty()) continue;
-      if (hosts[process.network].insert(process.host).second)
-        add_log_evidence(finding, *witness, process.network_line,
-                         process.host + ": Using network " + process.network);
-    }
+  for (const ProcessRef& ref : company) {
+    const LogProcess& process = ref.facts();
+    if (process.network.empty()) continue;
+    if (hosts[process.network].insert(process.host).second)
+      add_log_evidence(finding, *ref.witness, process.network_line,
+                       process.host + ": Using network " + process.network);
   }
   // One host with both ran two things behind each other.
   if (hosts.size() != 2) return std::nullopt;
@@ -51,29 +118,29 @@ std::optional<DiagnosisFinding> find_differing_networks(const LogView& view) {
 
 // --- Adapters of hosts and ranks ---
 
-using Adapters = std::vector<std::string>;  // "mlx5_0:1/RoCE", sorted
+using Adapters = std::vector<std::string>;  // "mlx5_0:1/RoCE"
 
+// What a process listed last, whole.
 struct Equipped {
-  const Witness* witness = nullptr;
-  LogProcessId process;
-  Adapters adapters;
+  ProcessRef process;
+  Adapters listed;  // by NCCL's number
+  Adapters sorted;
   std::int64_t line = 0;
 
-  const std::string& host() const { return witness->log->processes[process.index()].host; }
+  const std::string& host() const { return process.facts().host; }
 };
+using Equipment = std::map<ProcessRef, Equipped>;
 
-// What each process listed last, whole.
-std::vector<Equipped> adapters_of_processes(const LogView& view) {
-  std::vector<Equipped> found;
+Equipment find_equipment(const LogView& view) {
+  Equipment found;
   for (const Witness* witness : view.logs) {
-    std::map<std::uint32_t, Equipped> by_process;
     for (const LogInterfaces& list : witness->log->interfaces) {
       if (list.kind != LogInterfaces::Kind::ib || list.cut) continue;
-      Equipped equipped{witness, list.process, list.names, list.line};
-      std::sort(equipped.adapters.begin(), equipped.adapters.end());
-      by_process.insert_or_assign(list.process.value, std::move(equipped));
+      const ProcessRef process{witness, list.process};
+      Equipped equipped{process, list.names, list.names, list.line};
+      std::sort(equipped.sorted.begin(), equipped.sorted.end());
+      found.insert_or_assign(process, std::move(equipped));
     }
-    for (auto& [process, equipped] : by_process) found.push_back(std::move(equipped));
   }
   return found;
 }
@@ -90,95 +157,94 @@ std::string adapter_words(const Adapters& adapters) {
 }
 
 void add_line(DiagnosisFinding& finding, const Equipped& equipped) {
-  add_log_evidence(finding, *equipped.witness, equipped.line,
-                   equipped.host() + ": NET/IB : Using " + adapter_words(equipped.adapters));
+  add_log_evidence(finding, *equipped.process.witness, equipped.line,
+                   equipped.host() + ": NET/IB : Using " + adapter_words(equipped.listed));
 }
 
-// Ranks of one host that were given each its own adapter are as they should be; where most have
-// the same ones, others are odd.
-std::optional<DiagnosisFinding> find_odd_ranks(const LogView& view) {
-  std::map<std::string, std::map<Adapters, std::vector<Equipped>>> hosts;
-  for (Equipped& equipped : adapters_of_processes(view)) {
-    auto& alike = hosts[equipped.host()][equipped.adapters];
-    alike.push_back(std::move(equipped));
+using ByHost = std::map<std::string, std::map<Adapters, std::vector<const Equipped*>>>;
+
+ByHost by_host(const std::vector<ProcessRef>& company, const Equipment& equipment) {
+  ByHost hosts;
+  for (const ProcessRef& process : company) {
+    const auto found = equipment.find(process);
+    if (found != equipment.end())
+      hosts[found->second.host()][found->second.sorted].push_back(&found->second);
   }
-  auto finding = misconfiguration(Confidence::likely, {},
-                                  "give all ranks of a host the same NCCL_IB_HCA, or each the one "
-                                  "that is nearest to its GPU; a container may see fewer devices");
+  return hosts;
+}
+
+void name_odd(const LogView& view, const Equipped& odd, const Equipped& usual,
+              DiagnosisFinding& finding) {
+  const ProcessRef& process = odd.process;
+  finding.message = "ranks of one host use different network adapters: " +
+                    who_wrote(view, *process.witness, process.id, -1, -1) + " uses " +
+                    adapter_words(odd.listed) + ", and the others of " + odd.host() + " " +
+                    adapter_words(usual.listed);
+  if (const auto rank = rank_of_process(view, *process.witness, process.id, -1))
+    finding.differing.push_back(
+        {*rank, "adapters", adapter_words(odd.listed), adapter_words(usual.listed)});
+  add_line(finding, odd);
+  add_line(finding, usual);
+}
+
+// One rank that lacks adapters which all others of its host have. Ranks that were given each the
+// nearest one, however these are spread, are as they should be.
+std::optional<DiagnosisFinding> find_odd_rank(const LogView& view, const ByHost& hosts,
+                                              const Companies& companies) {
   for (const auto& [host, sets] : hosts) {
-    std::size_t all = 0;
-    for (const auto& [adapters, users] : sets) all += users.size();
-    const auto most = std::max_element(sets.begin(), sets.end(), [](const auto& a, const auto& b) {
-      return a.second.size() < b.second.size();
-    });
-    if (sets.size() < 2 || all < 3 || 2 * most->second.size() <= all) continue;
-    for (const auto& [adapters, users] : sets) {
-      if (adapters == most->first) continue;
-      for (const Equipped& odd : users) {
-        finding.message += (finding.message.empty() ? "" : "; ") +
-                           who_wrote(view, *odd.witness, odd.process, -1, -1) + " uses " +
-                           adapter_words(adapters);
-        if (const auto rank = rank_of_process(view, *odd.witness, odd.process, -1))
-          finding.differing.push_back(
-              {*rank, "adapters", adapter_words(adapters), adapter_words(most->first)});
-        add_line(finding, odd);
-      }
-    }
-    finding.message += ", and the other " + std::to_string(most->second.size()) + " processes of " +
-                       host + " " + adapter_words(most->first);
-    add_line(finding, most->second.front());
+    if (sets.size() != 2 || companies.is_shared_name(host)) continue;
+    const auto& few =
+        sets.begin()->second.size() < sets.rbegin()->second.size() ? *sets.begin() : *sets.rbegin();
+    const auto& many = &few == &*sets.begin() ? *sets.rbegin() : *sets.begin();
+    const bool lacks =
+        few.first.size() < many.first.size() &&
+        std::includes(many.first.begin(), many.first.end(), few.first.begin(), few.first.end());
+    if (few.second.size() != 1 || many.second.size() < 2 || !lacks) continue;
+    auto finding = misconfiguration(
+        Confidence::likely, {},
+        "give all ranks of a host the same NCCL_IB_HCA, or each the one that is nearest to its "
+        "GPU; a container may see fewer devices");
+    name_odd(view, *few.second.front(), *many.second.front(), finding);
+    return finding;
   }
-  if (finding.message.empty()) return std::nullopt;
-  finding.message = "ranks of one host use different network adapters: " + finding.message;
-  return finding;
+  return std::nullopt;
 }
 
-bool same_kinds(const Adapters& a, const Adapters& b) {
-  const auto kinds = [](const Adapters& adapters) {
-    std::set<std::string> found;
-    for (const std::string& name : adapters)
-      found.insert(name.substr(std::min(name.rfind('/'), name.size())));
-    return found;
-  };
-  return kinds(a) == kinds(b);
+// "RoCE", "IB": behind the last stroke.
+std::set<std::string> kinds_of(const Adapters& adapters) {
+  std::set<std::string> found;
+  for (const std::string& name : adapters)
+    found.insert(name.substr(std::min(name.rfind('/'), name.size())));
+  return found;
 }
 
-// Hosts of one job that have different adapters. A host whose processes do not agree was given
-// different ones on purpose, or find_odd_ranks tells of it.
-std::optional<DiagnosisFinding> find_differing_adapters(const LogView& view) {
-  std::map<std::string, Adapters> of_host;
-  std::set<std::string> several;
+// Hosts of one job that have other numbers or kinds of adapters. Names differ where another card
+// sits in a host, or hosts are of several makers. A host whose processes do not agree was given
+// different ones on purpose, or find_odd_rank tells of it.
+std::optional<DiagnosisFinding> find_differing_adapters(const ByHost& hosts,
+                                                        const Companies& companies) {
   auto finding = misconfiguration(Confidence::likely, {}, std::string(kCompareHosts));
-  for (const Equipped& equipped : adapters_of_processes(view)) {
-    const auto [place, is_new] = of_host.try_emplace(equipped.host(), equipped.adapters);
-    if (is_new) add_line(finding, equipped);
-    if (place->second != equipped.adapters) several.insert(equipped.host());
+  std::map<std::size_t, Hosts> by_count;
+  std::map<std::set<std::string>, Hosts> by_kind;
+  for (const auto& [host, sets] : hosts) {
+    if (sets.size() > 1 || companies.is_shared_name(host)) return std::nullopt;
+    const Equipped& equipped = *sets.begin()->second.front();
+    by_count[equipped.sorted.size()].insert(host);
+    by_kind[kinds_of(equipped.sorted)].insert(host);
+    add_line(finding, equipped);
   }
-  if (!several.empty()) return std::nullopt;
-  std::map<Adapters, Hosts> sets;
-  std::set<std::size_t> counts;
-  bool one_kind = true;
-  for (const auto& [host, adapters] : of_host) {
-    sets[adapters].insert(host);
-    counts.insert(adapters.size());
-    one_kind = one_kind && same_kinds(adapters, of_host.begin()->second);
-  }
-  if (sets.size() < 2) return std::nullopt;
-  if (counts.size() > 1) {
-    std::map<std::size_t, Hosts> by_count;
-    for (const auto& [adapters, hosts] : sets)
-      by_count[adapters.size()].insert(hosts.begin(), hosts.end());
+  if (by_count.size() > 1) {
     finding.message = "hosts use different numbers of network adapters:";
     for (const auto& [count, users] : by_count)
       finding.message += " " + std::to_string(count) + " on " + list_hosts(users) + ";";
+  } else if (by_kind.size() > 1) {
+    finding.message = "hosts use network adapters of different kinds:";
+    for (const auto& [kinds, users] : by_kind) {
+      const Equipped& one = *hosts.at(*users.begin()).begin()->second.front();
+      finding.message += " " + adapter_words(one.listed) + " on " + list_hosts(users) + ";";
+    }
   } else {
-    finding.message = one_kind ? "hosts use network adapters of different names, which may be of "
-                                 "different rails or models:"
-                               : "hosts use network adapters of different kinds:";
-    for (const auto& [adapters, users] : sets)
-      finding.message += " " + adapter_words(adapters) + " on " + list_hosts(users) + ";";
-    // Numbers shift where another card sits in one of them.
-    if (one_kind) finding.confidence = Confidence::undecidable;
+    return std::nullopt;
   }
   finding.message.pop_back();
   return finding;
@@ -191,6 +257,7 @@ struct NetworkEnd {
   const Witness* witness = nullptr;
   const LogChannel* channel = nullptr;
 
+  ProcessRef process() const { return {witness, channel->process}; }
   const std::string& host() const { return witness->log->processes[channel->process.index()].host; }
 };
 
@@ -218,16 +285,11 @@ std::map<ConnectionKey, Connection> network_connections(const LogView& view) {
   return found;
 }
 
-// The adapter's name, which hosts of one make have in common; else its number in NCCL's list.
-std::string adapter_of(const NetworkEnd& end) {
+// The adapter's name without its kind; empty: not known.
+std::string adapter_of(const NetworkEnd& end, const Equipped& equipped) {
   const auto device = static_cast<std::size_t>(end.channel->device);
-  std::string name;
-  for (const LogInterfaces& list : end.witness->log->interfaces) {
-    if (list.process == end.channel->process && list.kind == LogInterfaces::Kind::ib &&
-        device < list.names.size())
-      name = list.names[device].substr(0, list.names[device].find('/'));
-  }
-  return name.empty() ? "adapter " + std::to_string(device) : name;
+  if (device >= equipped.listed.size()) return {};
+  return equipped.listed[device].substr(0, equipped.listed[device].find('/'));
 }
 
 // The first transfer or connection that got no answer.
@@ -245,8 +307,10 @@ std::optional<std::pair<const Witness*, const LogEvent*>> unanswered(const LogVi
 }
 
 // Where transfers get no answer and connections lead from one rail to another, the fabric may have
-// no way between them. Whether it has, no log says.
-std::optional<DiagnosisFinding> find_crossed_rails(const LogView& view) {
+// no way between them. Whether it has, no log says. Names tell rails only of hosts that have the
+// same ones.
+std::optional<DiagnosisFinding> find_crossed_rails(const LogView& view,
+                                                   const Equipment& equipment) {
   const auto failed = unanswered(view);
   if (!failed) return std::nullopt;
   std::size_t crossed = 0;
@@ -260,10 +324,15 @@ std::optional<DiagnosisFinding> find_crossed_rails(const LogView& view) {
     if (connection.sends.size() != 1 || connection.receives.size() != 1) continue;
     const NetworkEnd& from = connection.sends.front();
     const NetworkEnd& to = connection.receives.front();
-    if (from.host() == to.host()) continue;
+    const auto there = equipment.find(from.process());
+    const auto here = equipment.find(to.process());
+    if (from.host() == to.host() || there == equipment.end() || here == equipment.end() ||
+        there->second.sorted != here->second.sorted)
+      continue;
+    const std::string sender = adapter_of(from, there->second);
+    const std::string receiver = adapter_of(to, here->second);
+    if (sender.empty() || receiver.empty()) continue;
     ++all;
-    const std::string sender = adapter_of(from);
-    const std::string receiver = adapter_of(to);
     if (sender == receiver) continue;
     if (++crossed == 1)
       finding.message =
@@ -283,11 +352,19 @@ std::optional<DiagnosisFinding> find_crossed_rails(const LogView& view) {
 
 std::vector<DiagnosisFinding> find_adapter_faults(const std::vector<Witness>& witnesses) {
   const LogView view = make_log_view(witnesses);
+  const Equipment equipment = find_equipment(view);
+  Companies companies(view);
   std::vector<DiagnosisFinding> findings;
-  for (const auto find :
-       {find_differing_networks, find_odd_ranks, find_differing_adapters, find_crossed_rails}) {
-    if (auto finding = find(view)) findings.push_back(std::move(*finding));
+  const auto add = [&findings](std::optional<DiagnosisFinding> finding) {
+    if (finding) findings.push_back(std::move(*finding));
+  };
+  for (const std::vector<ProcessRef>& company : companies.list()) {
+    const ByHost hosts = by_host(company, equipment);
+    add(find_differing_networks(company));
+    add(find_odd_rank(view, hosts, companies));
+    add(find_differing_adapters(hosts, companies));
   }
+  add(find_crossed_rails(view, equipment));
   return findings;
 }
 

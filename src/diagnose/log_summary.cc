@@ -42,6 +42,11 @@ struct HostRow {
 };
 
 Table hosts_table(const LogView& view) {
+  // Finding a process's rank looks at all communicators: of more, ranks stand in "communicators".
+  constexpr std::size_t kMostSearched = 4096;
+  std::size_t processes = 0;
+  for (const Witness* witness : view.logs) processes += witness->log->processes.size();
+  const bool few = processes <= kMostSearched;
   std::map<std::string, HostRow> hosts;
   for (const Witness* witness : view.logs) {
     const LogFacts& log = *witness->log;
@@ -53,6 +58,7 @@ Table hosts_table(const LogView& view) {
         row.versions.insert((process.rccl ? "RCCL " : "NCCL ") + process.version);
       if (!process.cuda.empty()) row.cuda.insert(process.cuda);
       if (!process.network.empty()) row.networks.insert(process.network);
+      if (!few) continue;
       if (const auto rank = rank_of_process(view, *witness, LogProcessId::from(i), -1))
         row.ranks.insert(*rank);
     }
@@ -91,16 +97,25 @@ class SetUp {
       const LogComm& comm = log.comms[i];
       if (comm.complete_line > 0) spans_[comm.process.value].push_back({comm, i});
     }
+    for (auto& [process, spans] : spans_) {
+      std::stable_sort(spans.begin(), spans.end(),
+                       [](const Span& a, const Span& b) { return a.first < b.first; });
+      std::int64_t reach = 0;
+      for (Span& span : spans) span.reach = reach = std::max(reach, span.last);
+    }
   }
   // Row of LogFacts::comms; nothing where several can be meant.
   std::optional<std::uint32_t> at(LogProcessId process, std::int64_t line) const {
     const auto found = spans_.find(process.value);
     if (found == spans_.end()) return std::nullopt;
+    const std::vector<Span>& spans = found->second;
+    auto span = std::upper_bound(spans.begin(), spans.end(), line,
+                                 [](std::int64_t at, const Span& one) { return at < one.first; });
     std::optional<std::uint32_t> only;
-    for (const Span& span : found->second) {
-      if (line < span.first || line > span.last) continue;
+    while (span != spans.begin() && (--span)->reach >= line) {
+      if (line > span->last) continue;
       if (only) return std::nullopt;
-      only = span.row;
+      only = span->row;
     }
     return only;
   }
@@ -111,6 +126,7 @@ class SetUp {
         : first(comm.first_line), last(comm.complete_line), row(number) {}
     std::int64_t first;
     std::int64_t last;
+    std::int64_t reach = 0;  // the last line of it and of all that begin before it
     std::uint32_t row;
   };
   std::map<std::uint32_t, std::vector<Span>> spans_;  // by process

@@ -125,6 +125,7 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     WatchdogGroup& group = groups[named->group];
     group.name = named->group_is_default ? "default group" : named->group;
     if (group.name.starts_with("GUID ")) group.name = "PG " + group.name;
+    if (group.name.empty()) group.name = "a group that no line names";
     group.comparable = group.comparable || named->group_is_shared;
     group.is_default = group.is_default || named->group_is_default;
     take(ranks[named->group][rank_key(ref)], ref);
@@ -133,7 +134,8 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
   for (auto& [name, group] : groups) {
     for (auto& [writer, rank] : ranks[name]) group.ranks.push_back(std::move(rank));
     group.comparable = group.comparable || counts_globally(group);
-    group.sure = group.comparable;
+    // Where no line names the group, several may have been taken for one.
+    group.sure = group.comparable && !name.empty();
     if (groups.size() == 1 && name.empty()) take_for_global(group);
     std::stable_sort(group.ranks.begin(), group.ranks.end(),
                      [](const auto& a, const auto& b) { return a.rank < b.rank; });

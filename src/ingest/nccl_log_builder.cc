@@ -35,7 +35,8 @@ LogProcessId LogBuilder::process_of(const LogRecord& record) {
   }
   LogProcess& process = facts_.processes[found->second.index()];
   process.last_line = record.line;
-  if (record.time.since_epoch >= 0) process.written.add(record.time.since_epoch, record.line);
+  if (record.time.since_epoch >= 0 && record.time.leads)
+    process.written.add(record.time.since_epoch, record.line);
   if (record.hint >= 0 && record.hint != process.hint) {
     process.hint_varies = process.hint >= 0;
     process.hint = record.hint;

@@ -65,7 +65,26 @@ bool announces_secret(std::string_view before) {
                      [word](auto secret) { return contains_word(word, secret); });
 }
 
-std::string without_secrets(std::string_view text) {
+// "https://name:password@host" without what stands before the host.
+std::string without_credentials(std::string_view text) {
+  constexpr std::string_view kScheme = "://";
+  std::string out;
+  while (true) {
+    const std::size_t scheme = text.find(kScheme);
+    if (scheme == std::string_view::npos) break;
+    const std::size_t from = scheme + kScheme.size();
+    const std::size_t to = std::min(text.find_first_of(" /?#\"'<>", from), text.size());
+    const std::size_t at = text.substr(from, to - from).rfind('@');
+    out += text.substr(0, from);
+    if (at != std::string_view::npos) out += "(hidden)";
+    text.remove_prefix(at == std::string_view::npos ? from : from + at);
+  }
+  return out + std::string(text);
+}
+
+std::string without_secrets(std::string_view whole) {
+  const std::string text_of_all = without_credentials(whole);
+  const std::string_view text = text_of_all;
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t to = at;

@@ -40,12 +40,13 @@ bool add_socket(std::string_view word, LogInterfaces& list) {
 }
 
 // Words up to the first that is no interface. The last one of a line that was cut counts only where
-// its own closing token stands.
+// its own closing token stands. A list of InfiniBand's always has something behind it: where it has
+// not, a terminal or a web page has broken the line.
 LogInterfaces list_of(LogInterfaces::Kind kind, std::string_view rest, bool ended) {
   LogInterfaces list;
   list.kind = kind;
   const auto words = words_of_line(rest);
-  list.cut = !ended;
+  list.cut = !ended || kind == LogInterfaces::Kind::ib;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = without_number(words[i]);
     if (word.empty() || word == ";") {

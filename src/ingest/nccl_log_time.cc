@@ -87,8 +87,11 @@ LogTime find_log_time(std::string_view text) {
     if (!is_digit(text[at]) || (at > 0 && is_digit(text[at - 1]))) continue;
     const bool c10 = at > 1 && text[at - 2] == '[' &&
                      std::string_view("EWIF").find(text[at - 1]) != std::string_view::npos;
-    const auto time = c10 ? c10_at(text, at) : dated_at(text, at);
-    if (time) return *time;
+    auto time = c10 ? c10_at(text, at) : dated_at(text, at);
+    if (!time) continue;
+    time->leads = at == 0 || text[at - 1] == '[' ||
+                  text.substr(0, at).find_first_not_of(" \t") == std::string_view::npos;
+    return *time;
   }
   return {};
 }

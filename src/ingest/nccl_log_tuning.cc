@@ -64,7 +64,9 @@ Understood read_tuning(const LogRecord& record, LogBuilder& builder) {
       tuning.of_one_rank = true;
       const auto last = choice.behind("channel{Lo..Hi}={").number("..", "}");
       if (!last) return Understood::cut;
-      if (*last >= *first && *first >= 0) tuning.channels = *last - *first + 1;
+      constexpr std::int64_t kMostChannels = 1 << 16;
+      if (*last >= *first && *first >= 0 && *last < kMostChannels)
+        tuning.channels = *last - *first + 1;
     }
   } else if (const auto kernel = choice.value("Kernel ")) {
     tuning.algorithm = kernel->substr(0, 80);

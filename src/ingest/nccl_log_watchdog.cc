@@ -11,6 +11,8 @@
 //   enqueued NCCL work:
 //       10, last completed NCCL
 //       work: 8.                                                            2.3 - 2.5
+//   ... [PG ID 0 PG GUID 0(default_pg) Rank 3]  failure detected by watchdog at work sequence id: 9
+//   PG status: last enqueued work: 10, last completed work: 8                2.6 and newer
 //   ... [PG ID 0 PG GUID 0(default_pg) Rank 3] Timeout at NCCL work: 9, last enqueued NCCL work:
 //   10, last completed ...
 //   ... Received a dump signal due to a collective timeout from  rank 1 and ... Last enqueued NCCL
@@ -135,10 +137,11 @@ bool tells_nothing(const LogText& text) {
 
 // Whether a line ends inside one of the sentences that matter.
 bool ends_inside(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kEnds = {"terminated with",
+  constexpr std::array<std::string_view, 7> kEnds = {"terminated with",
                                                      "terminated with exception:",
                                                      "collective operation timeout:",
                                                      "detected by watchdog at work:",
+                                                     "watchdog at work sequence id:",
                                                      "last enqueued",
                                                      "last enqueued NCCL work:"};
   text = trimmed(text);
@@ -163,8 +166,10 @@ Understood read_at_work(const LogRecord& record, const LogText& text, LogBuilder
   Line line = common_part(record, builder);
   line.kind = kind;
   if (!read_position(text, line)) return Understood::cut;
-  line.seq = text.number(text.has("at NCCL work: ") ? "at NCCL work: " : "at work: ", ",")
-                 .value_or(Line::kNotSaid);
+  line.seq =
+      text.number("at work sequence id: ", " ")
+          .value_or(text.number(text.has("at NCCL work: ") ? "at NCCL work: " : "at work: ", ",")
+                        .value_or(Line::kNotSaid));
   builder.add(std::move(line));
   if (kind != Line::Kind::async_error) return Understood::yes;
   LogEvent event;
@@ -214,8 +219,8 @@ Understood read_watchdog(const LogRecord& record, LogBuilder& builder) {
   if (text.has("Received a dump signal")) return read_dump_signal(record, text, builder);
   if (text.has("NCCL error is detected by watchdog at work:"))
     return read_at_work(record, text, builder, Line::Kind::async_error);
-  if (text.has("detected by watchdog at work:") || text.has("Timeout at NCCL work:") ||
-      text.has("PG status: last enqueued work:"))
+  if (text.has("detected by watchdog at work:") || text.has("watchdog at work sequence id:") ||
+      text.has("Timeout at NCCL work:") || text.has("PG status: last enqueued work:"))
     return read_at_work(record, text, builder, Line::Kind::position);
   const bool gave_up = text.has("Some NCCL operations have failed or timed out");
   if (gave_up || text.has("Heartbeat monitor timed out")) {

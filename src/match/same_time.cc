@@ -43,7 +43,7 @@ std::string why_other_time(const WrittenSpan& written, SpokenLines lines, const 
   const bool first_is_dated = lines.first == 0 || written.first_line <= lines.first;
   if (first_is_dated && written.first > recorded->end + slack)
     return "it was written " + apart(written.first - recorded->end) +
-           " after the recording: it is of another run";
+           " after the recording: it is of another run, or of another part of this one";
   const bool last_is_dated = lines.last == 0 || written.last_line >= lines.last;
   if (lines.calls && last_is_dated && written.last < recorded->start - slack)
     return "its calls were written " + apart(recorded->start - written.last) +

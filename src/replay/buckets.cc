@@ -40,15 +40,19 @@ void Buckets::apply(std::uint32_t rank, std::vector<double>& factors) {
 void Buckets::close(std::uint32_t rank, Open& bucket, std::vector<double>& factors) {
   if (bucket.messages.size() > 1) {
     const std::vector<CommNode>& comm = graph_.work(rank).comm;
-    Ns sum = 0;
-    for (const std::size_t i : bucket.messages) sum += transfers_.length(rank, comm[i]);
-    sum -= static_cast<Ns>(bucket.messages.size() - 1) * bucket.alpha;
-    merged_ += static_cast<std::int64_t>(bucket.messages.size()) - 1;
     const std::size_t last = bucket.messages.back();
-    const Ns own = transfers_.length(rank, comm[last]);
+    const auto own = static_cast<double>(transfers_.length(rank, comm[last]));
+    // What else is asked for changes all that a message takes, its beginning as well.
+    double sum = 0;
+    for (const std::size_t i : bucket.messages) {
+      const double factor = factors[i] == Assumption::kRemoved ? 0 : factors[i];
+      const auto length = static_cast<double>(transfers_.length(rank, comm[i]));
+      sum += factor * (length - (i == last ? 0 : static_cast<double>(bucket.alpha)));
+    }
+    merged_ += static_cast<std::int64_t>(bucket.messages.size()) - 1;
+    const bool moves = factors[last] != Assumption::kRemoved;
     for (const std::size_t i : bucket.messages) factors[i] = Assumption::kRemoved;
-    factors[last] =
-        own > 0 ? std::max(0.0, static_cast<double>(sum) / static_cast<double>(own)) : 1;
+    if (moves) factors[last] = own > 0 ? std::max(0.0, sum / own) : 1;
   }
   bucket.bytes = 0;
   bucket.messages.clear();

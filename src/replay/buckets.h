@@ -15,7 +15,7 @@ class Buckets {
   Buckets(const Graph& graph, std::int64_t bytes)
       : graph_(graph), transfers_(graph), bytes_(bytes) {}
 
-  // Sets factors of Assumption::transfer, which has one for each communication.
+  // Merges what Assumption::transfer has, which is one factor for each communication.
   void apply(Assumption& assumption);
 
   // All-reduces of known size in a data-parallel group; of these, those that get fewer.

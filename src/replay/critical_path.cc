@@ -44,6 +44,7 @@ class PathFinder {
   void add(Ns from, std::uint32_t rank, std::uint32_t node, PathClass kind);
   void finish();
   void judge();
+  Ns unmatched_transfer() const;
   Ns instant(const Dependency& dependency) const;
   std::optional<Ns> recorded_since(std::uint32_t rank) const;
 
@@ -248,6 +249,20 @@ CriticalPath PathFinder::find() {
   return std::move(path_);
 }
 
+// The part of the path that is communication of which some rank's part is not known: it was not
+// recorded, or nothing tells that they are one operation.
+Ns PathFinder::unmatched_transfer() const {
+  const Job& job = graph_.job();
+  Ns sum = 0;
+  for (const PathSegment& segment : path_.segments) {
+    if (segment.kind != PathClass::transfer || segment.node == kNoNode) continue;
+    const std::int32_t op = graph_.membership(segment.rank, segment.node).op;
+    if (op < 0 || !job.matching.ops[static_cast<std::size_t>(op)].whole)
+      sum += segment.time.length();
+  }
+  return sum;
+}
+
 // Whether its figures can be relied on.
 void PathFinder::judge() {
   const Job& job = graph_.job();
@@ -268,6 +283,12 @@ void PathFinder::judge() {
       !job.missing_ranks.empty() || job.world_size > static_cast<std::int64_t>(job.ranks.size());
   if (missing && path_.sums[static_cast<std::size_t>(PathClass::transfer)] > length / kDoubtfulOf)
     doubt("ranks are missing, and waiting for them counts as transfer");
+  // Of one rank alone nothing can be matched, nor told from each other.
+  const Ns alone = has_several_ranks(job) ? unmatched_transfer() : 0;
+  if (!missing && alone > length / kDoubtfulOf)
+    doubt(std::to_string(100 * alone / std::max<Ns>(1, length)) +
+          " % of it is communication of which not every rank's part is matched, and waiting in it "
+          "counts as transfer");
   if (unexplained <= length / kDoubtfulOf) return;
   doubt(unrecorded_ ? "the recording of rank " + std::to_string(job.ranks[*unrecorded_].rank) +
                           " begins later than those that it must be compared with"

@@ -57,7 +57,6 @@ class Asked {
     const GroupIdentity* group =
         op.group < 0 ? nullptr : &rank.groups[static_cast<std::size_t>(op.group)];
     double speed = question_.comm_speed;
-    if (question_.perfect_overlap) speed = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (question_.ops[i].what == op_name(op.op)) apply(question_.ops[i], ops_, i, speed);
     }
@@ -74,9 +73,9 @@ class Asked {
   }
 
   void check(const Job& job) const {
-    require(ops_, question_.ops, "op", names(job, true));
-    require(groups_, question_.groups, "group", names(job, false));
-    require(links_, question_.links, "link", "hosts must be known: --hosts");
+    require(ops_, question_.ops, {"--op", "op"}, names(job, true));
+    require(groups_, question_.groups, {"--group", "group"}, names(job, false));
+    require(links_, question_.links, {"--links", "link"}, "hosts must be known: --hosts");
   }
 
  private:
@@ -105,11 +104,11 @@ class Asked {
   }
 
   static void require(const std::vector<bool>& seen, const std::vector<SpeedChange>& changes,
-                      const std::string& kind, const std::string& there) {
+                      const std::pair<std::string, std::string>& kind, const std::string& there) {
     for (std::size_t i = 0; i < seen.size(); ++i) {
       if (!seen[i])
-        throw Error(ErrorKind::usage, "--" + kind + ": no communication of this run is of the " +
-                                          kind + " \"" + changes[i].what + "\"; " + there);
+        throw Error(ErrorKind::usage, kind.first + ": no communication of this run is of the " +
+                                          kind.second + " \"" + changes[i].what + "\"; " + there);
     }
   }
 
@@ -168,7 +167,9 @@ std::string words(const Question& question) {
   return all.empty() ? "nothing changed" : all;
 }
 
-std::vector<RankPrediction> by_rank(const Graph& graph, const Outcome& outcome) {
+// `least`: by row, what a rank's window cannot be shorter than; empty: nothing bounds it.
+std::vector<RankPrediction> by_rank(const Graph& graph, const Outcome& outcome,
+                                    const std::vector<Ns>& least) {
   std::vector<RankPrediction> rows;
   for (std::uint32_t row = 0; row < graph.job().ranks.size(); ++row) {
     const Work& work = graph.work(row);
@@ -184,28 +185,38 @@ std::vector<RankPrediction> by_rank(const Graph& graph, const Outcome& outcome) 
       cover(was, work.start[node], work.end[node]);
       cover(is, outcome.start[id], outcome.end[id]);
     }
-    rows.push_back(
-        {.rank = graph.job().ranks[row].rank, .window = was.length(), .predicted = is.length()});
+    rows.push_back({.rank = graph.job().ranks[row].rank,
+                    .window = was.length(),
+                    .predicted = std::max(is.length(), least.empty() ? 0 : least[row])});
   }
   return rows;
 }
 
-// Bytes have to be moved even where nobody waits for them: the longest that any stream transfers.
-Ns busiest_stream(const Graph& graph) {
+// Bytes have to be moved even where nobody waits for them: by rank, the longest that any of its
+// streams transfers, with what else is changed about it.
+std::vector<Ns> busiest_streams(const Graph& graph, const Assumption& assumption) {
   const Transfers transfers(graph);
-  Ns most = 0;
-  for (std::uint32_t rank = 0; rank < graph.job().ranks.size(); ++rank) {
+  std::vector<Ns> most(graph.job().ranks.size(), 0);
+  for (std::uint32_t rank = 0; rank < most.size(); ++rank) {
     const Work& work = graph.work(rank);
-    std::map<std::size_t, Ns> sums;  // by stream
-    for (const CommNode& comm : work.comm) {
-      const auto stream = static_cast<std::size_t>(
-          std::upper_bound(work.stream_begins.begin(), work.stream_begins.end(), comm.node) -
-          work.stream_begins.begin());
-      sums[stream] += transfers.length(rank, comm);
+    std::map<std::size_t, double> sums;  // by stream
+    for (std::size_t i = 0; i < work.comm.size(); ++i) {
+      const auto stream =
+          static_cast<std::size_t>(std::upper_bound(work.stream_begins.begin(),
+                                                    work.stream_begins.end(), work.comm[i].node) -
+                                   work.stream_begins.begin());
+      sums[stream] += std::max(0.0, assumption.transfer[rank][i]) *
+                      static_cast<double>(transfers.length(rank, work.comm[i]));
     }
-    for (const auto& [stream, sum] : sums) most = std::max(most, sum);
+    for (const auto& [stream, sum] : sums)
+      most[rank] = std::max(most[rank], static_cast<Ns>(std::llround(sum)));
   }
   return most;
+}
+
+void remove_all_transfers(Assumption& assumption) {
+  for (std::vector<double>& factors : assumption.transfer)
+    std::fill(factors.begin(), factors.end(), Assumption::kRemoved);
 }
 
 }  // namespace
@@ -245,16 +256,21 @@ Prediction predict(const Graph& graph, const Question& question) {
       throw Error(ErrorKind::usage,
                   "--bucket: this run has no all-reduce of known size in a data-parallel group");
   }
+  std::vector<Ns> least;
+  if (question.perfect_overlap) {
+    least = busiest_streams(graph, assumption);
+    remove_all_transfers(assumption);
+  }
   const Outcome after = replay(constraints, assumption);
   Ns window = after.window.length();
-  if (question.perfect_overlap) window = std::max(window, busiest_stream(graph));
+  for (const Ns bound : least) window = std::max(window, bound);
 
   Prediction prediction;
   prediction.question = words(question);
   prediction.steps = step_count(graph.job());
   prediction.step = before.window.length() / prediction.steps;
   prediction.predicted = window / prediction.steps;
-  prediction.by_rank = by_rank(graph, after);
+  prediction.by_rank = by_rank(graph, after, least);
 
   bool recorded = true;
   for (const RankTimeline& rank : graph.job().ranks)
@@ -273,9 +289,12 @@ Prediction predict(const Graph& graph, const Question& question) {
         "which stream waited for which was not recorded and is inferred; record with "
         "enable_cuda_sync_events");
   }
-  if (buckets && !buckets->alpha_known())
+  if (buckets && buckets->merged() > 0 && !buckets->alpha_known()) {
+    prediction.confidence = Confidence::undecidable;
     prediction.remarks.emplace_back(
-        "what a message costs to begin cannot be told from messages of one size: taken as nothing");
+        "what a message costs to begin cannot be told from messages of one size, and is taken as "
+        "nothing: record a run with buckets of another size as well");
+  }
   if (buckets && buckets->would_split()) {
     prediction.confidence = Confidence::undecidable;
     prediction.remarks.emplace_back(

@@ -128,6 +128,12 @@ void check_options(const StudyOptions& options) {
                 "--steps: one window is one stretch of steps, without gaps; ask for each stretch "
                 "by itself");
   }
+  if (options.question && (!options.steps.empty() || options.window != "gpu"))
+    throw Error(ErrorKind::usage,
+                "--steps, --window: a question is answered for all that was recorded; leave them "
+                "out");
+  if (options.question && options.question->bucket && *options.question->bucket <= 0)
+    throw Error(ErrorKind::usage, "--bucket: a size above 0 is needed");
   check_slices(options.by);
   if (!options.hosts.empty()) parse_hosts(options.hosts);
   read_rules(options.rules_file);
