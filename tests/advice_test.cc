@@ -372,6 +372,44 @@ TEST(Advice, GroupsThatWouldFitIntoAHostCostWhatTheJobIsSlowerBy) {
   EXPECT_EQ(find(simulated(scenario).job.findings, "placement"), nullptr);
 }
 
+Ns predicted(const simulate::Scenario& scenario, const Question& question) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("commlens_ask_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  simulate::write_run(scenario, folder.string());
+  StudyOptions options;
+  options.paths = {folder.string()};
+  options.question = question;
+  const Study study = run_study(options);
+  std::filesystem::remove_all(folder);
+  return study.prediction ? study.prediction->predicted : -1;
+}
+
+// Several changes at once are all made: what no longer takes time cannot be merged into anything
+// that does, nor bound what hides it.
+TEST(WhatIf, SeveralChangesAreAllMade) {
+  simulate::Scenario scenario = job_with(4, 1, {});
+  scenario.spec.ranks_per_host = 2;
+  scenario.spec.inter.gbs = 10;
+  scenario.spec.layer_bytes = 100'000'000;
+  Question removed;
+  removed.ops = {{"all_reduce", std::numeric_limits<double>::infinity()}};
+  const Ns gone = predicted(scenario, removed);
+  Question merged = removed;
+  merged.bucket = 100'000'000;
+  EXPECT_EQ(predicted(scenario, merged), gone);
+  Question hidden = removed;
+  hidden.perfect_overlap = true;
+  EXPECT_EQ(predicted(scenario, hidden), gone);
+  // Twice the speed moves the bytes of any portion in half of the time.
+  Question overlap;
+  overlap.perfect_overlap = true;
+  const Ns bound = predicted(scenario, overlap);
+  overlap.comm_speed = 2;
+  EXPECT_NEAR(static_cast<double>(predicted(scenario, overlap)), static_cast<double>(bound) / 2,
+              static_cast<double>(bound) / 100);
+}
+
 // Hosts are full of tensor-parallel groups: that data-parallel ones cross is as it should be,
 // although four ranks would fit.
 TEST(Advice, FullHostsAreNoFaultOfPlacement) {
@@ -435,7 +473,8 @@ Recording steps_beside(bool alternating, bool always, double beside) {
     const Ns comm_end = comm == 0 ? end + 50'000 : end;
     made.all_reduce(20, comm == 0 ? end : comm, comm_end, "default_pg", "[0, 1]", 2, step + 1,
                     host + 10'000);
-    end = comm_end;
+    // Too late after it to have waited for it.
+    end = comm == 0 ? comm_end + 20'000 : comm_end;
   }
   return made.done();
 }

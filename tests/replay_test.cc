@@ -193,6 +193,31 @@ TEST(CriticalPath, InfersAWaitFromTiming) {
 }
 
 // Nothing was running or launched for 300 us before the second kernel: nothing explains that.
+// Compute that waits for an all-reduce four times; the third time its launch comes late and
+// explains its start by itself. `beside`: the last time it begins while the all-reduce runs.
+std::size_t waits_for_communication(bool beside) {
+  Made made(0, 2);
+  for (Ns i = 0; i < 4; ++i) {
+    const Ns at = i * 1'000'000;
+    const Ns start = at + (i == 2 ? 500'000 : beside && i == 3 ? 150'000 : 201'000);
+    made.kernel(7, at + 10'000, at + 50'000, at + 1'000);
+    made.all_reduce(20, at + 52'000, at + 200'000, "tp", "[0, 1]", 2, i + 1, at + 2'000);
+    made.kernel(7, start, start + 100'000, i == 2 ? at + 495'000 : at + 3'000);
+  }
+  const Job job = job_of(made);
+  const Work& work = job.ranks[0].work;
+  return static_cast<std::size_t>(
+      std::count_if(work.edges.begin(), work.edges.end(), [&work](const WorkEdge& edge) {
+        return work.kind[edge.source] == ActivityClass::communication;
+      }));
+}
+
+TEST(Dependencies, AWaitThatALateLaunchHidesIsThatOfItsLike) {
+  EXPECT_EQ(waits_for_communication(false), 4U);
+  // What once did not wait for it need not have waited where nothing shows it.
+  EXPECT_EQ(waits_for_communication(true), 2U);
+}
+
 TEST(CriticalPath, LeavesUnexplainedWhatNothingExplains) {
   Made made;
   made.kernel(7, 0, 40'000, 0).kernel(7, 340'000, 350'000, 3'000);

@@ -5,6 +5,7 @@
 #include "match/device_rows.h"
 #include "match/host_stretches.h"
 #include "match/latencies.h"
+#include "match/repeated_waits.h"
 #include "match/stream_waits.h"
 #include "match/work_nodes.h"
 
@@ -47,6 +48,7 @@ void find_dependencies(RankTimeline& rank) {
   find_recorded_waits(nodes, events, work);
   work.latencies = find_latencies(nodes, work);
   infer_waits(nodes, work);
+  infer_repeated_waits(rank, nodes, work);
   if (!std::is_sorted(work.edges.begin(), work.edges.end()))
     std::sort(work.edges.begin(), work.edges.end());
   work.edges.erase(std::unique(work.edges.begin(), work.edges.end()), work.edges.end());
