@@ -86,6 +86,27 @@ TEST(LogSummary, IsWhatTheLinesSay) {
   EXPECT_EQ(words(table(tables, "settings")), "NCCL_ALGO Ring 2\n");
 }
 
+// Rank 2 began and did not finish, rank 3 wrote nothing.
+TEST(LogSummary, SetupsThatDidNotFinishAreTold) {
+  const auto line = [](int number, const std::string& end) {
+    return "node-a:10" + std::to_string(number) + ":1 [0] NCCL INFO ncclCommInitRank comm 0x1" +
+           std::to_string(number) + " rank " + std::to_string(number) +
+           " nranks 4 cudaDev 0 nvmlDev 0 busId 1b000 commId 0xab - Init " + end + "\n";
+  };
+  const auto told = [](const std::string& text) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(read_log_text(text));
+    const auto sentences = unfinished_setups(witnesses);
+    return sentences.empty() ? std::string("nothing") : sentences.front();
+  };
+  const std::string two =
+      line(0, "START") + line(1, "START") + line(0, "COMPLETE") + line(1, "COMPLETE");
+  EXPECT_EQ(told(two + line(2, "START")),
+            "rank 2 began to set up commId 0xab, and no line says that they finished; rank 3 wrote "
+            "nothing of it; if the job hangs, look at these first");
+  EXPECT_EQ(told(two), "nothing");
+}
+
 TEST(LogSummary, NothingWithoutALog) { EXPECT_TRUE(summarize_logs({}).empty()); }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "ingest/nccl_log_lines.h"
 #include "ingest/nccl_log_prefix.h"
 #include "ingest/nccl_log_time.h"
+#include "ingest/witness_secrets.h"
 #include "log_job.h"
 
 namespace commlens {
@@ -112,6 +113,14 @@ TEST(NcclLogPrefix, AGluedHostIsKnownFromOtherLines) {
       "trees\n");
   ASSERT_EQ(facts.processes.size(), 1U);  // Connected ... is of nobody's interest
   EXPECT_EQ(facts.processes[0].host, "node-b");
+}
+
+TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
+  EXPECT_EQ(without_secrets("at https://joe:horse@proxy:80/a@b and http://host/x"),
+            "at https://(hidden)@proxy:80/a@b and http://host/x");
+  EXPECT_EQ(without_secrets("password=horse token: horse2"), "password=(hidden) token: (hidden)");
+  EXPECT_EQ(without_secrets("://"), "://");
+  EXPECT_EQ(without_secrets("commId 0x5af3 node-a:42:42"), "commId 0x5af3 node-a:42:42");
 }
 
 TEST(NcclLogTime, WithinTheYear) {

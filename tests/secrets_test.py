@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import make_nsys  # noqa: E402
 
 SECRET = "hf_Qx7ZsecretT0ken9931"
+PLAIN = "correct-horse"  # like any word: known only by where it stands
 PID = 4242
 
 LOG = """\
@@ -21,6 +22,7 @@ node-a:4242:4242 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0
 node-a:4242:4242 [0] NCCL INFO NCCL_PLUGIN_TOKEN set by environment to @
 node-a:4242:4242 [0] NCCL INFO AWS_SECRET_ACCESS_KEY set by environment to @
 node-a:4242:4242 [0] NCCL INFO NCCL_NET_PLUGIN_API_KEY set by environment to @.
+node-a:4242:4242 [0] NCCL INFO NCCL_CONF_FILE set by environment to https://joe:correct-horse@proxy:80/x
 node-a:4242:4242 [0] NCCL INFO HF_TOKEN=@ was found in the environment
 node-a:4242:4242 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
 node-a:4242:4242 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId 0xabc - Init START
@@ -65,9 +67,9 @@ def dump(rank):
              "profiling_name": "nccl:all_reduce", "time_created_ns": 1, "input_sizes": [[256]], "input_dtypes": ["Float"],
              "output_sizes": [[256]], "output_dtypes": ["Float"], "state": "scheduled", "retired": False, "is_p2p": False,
              "timeout_ms": 600000, "env": {"HF_TOKEN": SECRET},
-             "frames": [{"name": "step", "filename": "train.py", "line": 42, "locals": {"token": SECRET}}]}
+             "frames": [{"name": f"step_token={SECRET}", "filename": "train.py", "line": 42, "locals": {"token": SECRET}}]}
     return json.dumps({"version": "2.9", "env": {"HF_TOKEN": SECRET}, "comm_lib_version": "2.21.5",
-                       "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]", "password": SECRET}},
+                       "pg_config": {"0": {"name": "0", "desc": f"mesh password={PLAIN}", "ranks": "[0, 1]", "password": SECRET}},
                        "pg_status": {}, "entries": [entry] if rank == 0 else []})
 
 
@@ -89,7 +91,7 @@ def write_inputs(folder):
     for rank in (0, 1):
         (folder / f"rank-{rank}.json").write_text(kineto(rank))
         (folder / f"dump_{rank}").write_text(dump(rank))
-    (folder / "nccl.log").write_text(LOG.replace("@", SECRET))
+    (folder / "nccl.log").write_text(LOG.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
     (folder / "inspector.log").write_text(inspector())
     make_nsys.write(folder / "export.sqlite", SECRET)
     damaged = folder / "damaged"
@@ -144,7 +146,7 @@ def main():
             codes[done.returncode] = codes.get(done.returncode, 0) + 1
             for where, text in (("standard output", done.stdout), ("standard error", done.stderr)):
                 # A part of it is a leak as well.
-                for part in (SECRET, SECRET[:9]):
+                for part in (SECRET, SECRET[:9], PLAIN):
                     if part.encode() in text:
                         line = next(line for line in text.splitlines() if part.encode() in line)
                         leaks.append(f"{' '.join(words)}: {where}: {line[:300].decode(errors='replace')}")

@@ -366,6 +366,41 @@ Table settings_table(const LogView& view) {
 
 }  // namespace
 
+std::vector<std::string> unfinished_setups(const std::vector<Witness>& witnesses) {
+  constexpr std::size_t kMost = 4;
+  const LogView view = make_log_view(witnesses);
+  std::set<std::pair<const Witness*, std::uint32_t>> called;
+  for (const Witness* witness : view.logs) {
+    for (const LogCall& call : witness->log->calls) called.emplace(witness, call.comm.value);
+  }
+  std::vector<std::string> sentences;
+  for (const LogGroup& group : view.groups) {
+    std::vector<std::int64_t> unfinished;
+    std::set<std::int64_t> seen;
+    bool used = false;
+    for (const LogMember& member : group.members) {
+      const LogComm& comm = member.facts();
+      used = used || called.contains({member.witness, member.comm.value}) || comm.end_line > 0;
+      if (member.rank < 0) continue;
+      seen.insert(member.rank);
+      // Versions that write the identifier when they begin write when they have finished, too.
+      if (comm.id != 0 && comm.complete_line == 0 && comm.abort_line == 0)
+        unfinished.push_back(member.rank);
+    }
+    if (group.nranks < 2 || unfinished.empty() || used || sentences.size() == kMost) continue;
+    std::sort(unfinished.begin(), unfinished.end());
+    std::vector<std::int64_t> absent;
+    for (std::int64_t rank = 0; rank < std::min<std::int64_t>(group.nranks, 1 << 16); ++rank) {
+      if (!seen.contains(rank)) absent.push_back(rank);
+    }
+    std::string text = ranks_in_words(unfinished) + " began to set up " + group.name +
+                       ", and no line says that they finished";
+    if (!absent.empty()) text += "; " + ranks_in_words(absent) + " wrote nothing of it";
+    sentences.push_back(text + "; if the job hangs, look at these first");
+  }
+  return sentences;
+}
+
 std::vector<Table> summarize_logs(const std::vector<Witness>& witnesses) {
   const LogView view = make_log_view(witnesses);
   if (view.logs.empty()) return {};

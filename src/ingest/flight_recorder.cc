@@ -25,6 +25,7 @@
 #include "ingest/json_tree.h"
 #include "ingest/pickle.h"
 #include "ingest/witness_format.h"
+#include "ingest/witness_secrets.h"
 #include "model/rank_list.h"
 
 namespace commlens {
@@ -124,7 +125,7 @@ void DumpReader::read_groups() {
   std::size_t left = kMostMembers;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
     WitnessGroup group{.name = std::string(tree_.text(pairs[i])),
-                       .description = std::string(tree_.text(tree_.find(pairs[i + 1], "desc"))),
+                       .description = without_secrets(tree_.text(tree_.find(pairs[i + 1], "desc"))),
                        .members = {},
                        .size = 0};
     try {

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "base/decimal.h"
+#include "ingest/witness_secrets.h"
 
 namespace commlens {
 namespace {
@@ -71,7 +72,8 @@ std::optional<std::uint32_t> FlightRecorderEntries::group(NodeId entry) {
   const NodeId pair = tree_.find(entry, "process_group");
   if (pair != kNoValue && tree_.kind(pair) == NodeKind::list && !tree_.items(pair).empty()) {
     name = tree_.text(tree_.items(pair).front());
-    if (tree_.items(pair).size() > 1) description = tree_.text(tree_.items(pair)[1]);
+    if (tree_.items(pair).size() > 1)
+      description = without_secrets(tree_.text(tree_.items(pair)[1]));
   } else if (const auto id = tree_.integer(tree_.find(entry, "pg_id"))) {
     name = std::to_string(*id);
   }
@@ -91,7 +93,7 @@ void FlightRecorderEntries::read_name(std::string_view name, WitnessCall& call) 
     name.remove_prefix(colon + 1);
   const std::size_t blank = std::min(name.find(' '), name.size());
   const std::string_view word = name.substr(0, blank);
-  call.op_text = witness_.strings.intern(word);
+  call.op_text = witness_.strings.intern(without_secrets(word));
   call.op = op_from_collective_name(word).value_or(Op::unknown);
   // The end of a group of calls; the other names that end so are operations of their own.
   call.closes_coalesced =
@@ -152,9 +154,9 @@ StringId FlightRecorderEntries::code(NodeId frames) {
     if (file.empty() || file.find("torch/distributed") != std::string_view::npos) continue;
     file.remove_prefix(file.rfind('/') + 1);
     const auto line = tree_.integer(tree_.find(list[i], "line"));
-    at->second = witness_.strings.intern(
+    at->second = witness_.strings.intern(without_secrets(
         std::string(file.substr(0, 80)) + (line ? ":" + std::to_string(*line) : "") + " " +
-        std::string(tree_.text(tree_.find(list[i], "name")).substr(0, 80)));
+        std::string(tree_.text(tree_.find(list[i], "name")).substr(0, 80))));
     break;
   }
   return at->second;

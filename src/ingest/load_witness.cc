@@ -1,8 +1,9 @@
 #include "ingest/load_witness.h"
 
 #include <filesystem>
+#include <map>
 #include <mutex>
-#include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -23,19 +24,6 @@ std::string stem_of(const std::string& path) {
   const std::string stem = path.substr(0, std::min(path.find('.', name), path.size()));
   const std::size_t digits = stem.find_last_not_of("0123456789") + 1;
   return digits < stem.size() && digits >= name ? stem.substr(0, digits) : std::string();
-}
-
-// A file of a folder that tells nothing is passed over, unless it is named like those that do: it
-// is a rank whose dump failed, and is missed.
-void miss_namesakes(std::vector<LoadedWitness>& results) {
-  std::set<std::string> stems;
-  for (const LoadedWitness& result : results) {
-    if (result.usable) stems.insert(stem_of(result.witness.path));
-  }
-  stems.erase("");
-  for (LoadedWitness& result : results) {
-    if (result.skipped && stems.contains(stem_of(result.witness.path))) result.skipped = false;
-  }
 }
 
 void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness& result) {
@@ -63,6 +51,27 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness
   result.witness.stored_bytes = source.stored_bytes();
   format->read(source, head, result.witness);
   result.usable = true;
+}
+
+// A file of a folder that tells nothing is passed over, unless it is named like those that do: it
+// is a rank whose dump failed, and is missed. What is wrong with it, their reader says.
+void miss_namesakes(std::vector<LoadedWitness>& results) {
+  std::map<std::string, std::string_view> stems;
+  for (const LoadedWitness& result : results) {
+    if (result.usable) stems.emplace(stem_of(result.witness.path), result.witness.format);
+  }
+  stems.erase("");
+  for (LoadedWitness& result : results) {
+    const auto like = stems.find(stem_of(result.witness.path));
+    if (!result.skipped || like == stems.end()) continue;
+    result.skipped = false;
+    try {
+      load_one({result.witness.path, true},
+               {.input_format = std::string(like->second), .jobs = 1, .progress = {}}, result);
+    } catch (const Error& error) {
+      result.trouble = error.what();
+    }
+  }
 }
 
 }  // namespace

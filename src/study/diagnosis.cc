@@ -145,6 +145,10 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   diagnosis.findings = order_findings(std::move(findings));
   diagnosis.logs = summarize_logs(witnesses);
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
+  if (diagnosis.findings.empty()) {
+    for (std::string& text : unfinished_setups(witnesses))
+      diagnosis.open_questions.push_back(std::move(text));
+  }
   return diagnosis;
 }
 
