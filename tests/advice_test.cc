@@ -104,6 +104,36 @@ TEST(Advice, ALateHostCostsWhatTheJobIsSlowerBy) {
   expect_gain(job_with(4, 1, {simulate::parse_late("1:6000")}), "late_host");
 }
 
+// What is next once rank 2 is mended is told with it: by what the job gains then.
+void expect_next_gain(simulate::Scenario scenario, std::string_view id, std::string_view rank) {
+  const Study study = simulated(scenario);
+  const Findings& findings = study.job.findings;
+  const auto next =
+      std::find_if(findings.rows.begin(), findings.rows.end(), [&](const Finding& finding) {
+        return finding.id == id && finding.title.find(rank) != std::string::npos;
+      });
+  ASSERT_NE(next, findings.rows.end()) << id;
+  std::erase_if(scenario.faults.list, [](const simulate::Fault& fault) { return fault.rank == 2; });
+  const Ns with = step_of(scenario);
+  scenario.faults.list.clear();
+  const auto gain = static_cast<double>(with - step_of(scenario));
+  EXPECT_NEAR(static_cast<double>(next->recoverable), gain, 0.1 * gain);
+  EXPECT_LT(next->alone, next->recoverable / 4);
+  EXPECT_NE(next->title.find("behind a later rank"), std::string::npos) << next->title;
+  const Finding* calls = find(findings, "synchronisation");
+  EXPECT_LT(calls == nullptr ? 0 : calls->recoverable, next->recoverable / 4);
+}
+
+TEST(Advice, ALateHostBehindASlowRankIsNotBlamedOnSynchronisation) {
+  expect_next_gain(job_with(4, 1, {simulate::parse_slow("2:1.3"), simulate::parse_late("1:3000")}),
+                   "late_host", "rank 1");
+}
+
+TEST(Advice, ASecondSlowRankIsToldBehindTheFirst) {
+  expect_next_gain(job_with(4, 1, {simulate::parse_slow("2:1.4"), simulate::parse_slow("1:1.2")}),
+                   "slow_rank", "Rank 1");
+}
+
 TEST(Advice, ASlowLinkCostsWhatTheJobIsSlowerBy) {
   simulate::Scenario scenario = job_with(4, 2, {simulate::parse_slow_link("1-5:40")});
   scenario.spec.microbatches = 4;
@@ -408,6 +438,27 @@ TEST(WhatIf, SeveralChangesAreAllMade) {
   overlap.comm_speed = 2;
   EXPECT_NEAR(static_cast<double>(predicted(scenario, overlap)), static_cast<double>(bound) / 2,
               static_cast<double>(bound) / 100);
+}
+
+// Where hosts are slow, fewer messages are fewer calls as well.
+TEST(WhatIf, FewerMessagesSpareTheirCalls) {
+  simulate::Scenario scenario = job_with(4, 1, {});
+  scenario.spec.range_ns = 32'000;
+  scenario.spec.launch_ns = 18'000;
+  scenario.spec.layer_forward_ns = 300'000;
+  scenario.spec.layer_bytes = 60'000'000;
+  scenario.spec.bucket_bytes = 6'800'000;
+  scenario.spec.intra.gbs = 115;
+  const std::int64_t twice = 13'600'000;
+  const Ns truth = simulate::find_step_time(
+                       simulate::simulate_changed(
+                           scenario, {{.kind = simulate::ChangeKind::bucket, .bytes = twice}}))
+                       .step();
+  EXPECT_LT(truth, step_of(scenario) * 95 / 100);  // else there is nothing to tell
+  Question merged;
+  merged.bucket = twice;
+  EXPECT_NEAR(static_cast<double>(predicted(scenario, merged)), static_cast<double>(truth),
+              0.04 * static_cast<double>(truth));
 }
 
 // Hosts are full of tensor-parallel groups: that data-parallel ones cross is as it should be,

@@ -83,6 +83,15 @@ class Made {
                               .kind = SyncKind::stream_wait});
     return *this;
   }
+  // Some stream is made to wait, the recording does not say for what.
+  Made& some_wait(Ns at) {
+    builder_.add_sync_call({.start = kOrigin + at,
+                            .end = kOrigin + at + 100,
+                            .correlation = next_++,
+                            .thread = builder_.thread(100, thread_),
+                            .kind = SyncKind::stream_wait});
+    return *this;
+  }
   // The host waits for everything.
   Made& synchronise(Ns start, Ns end, std::int64_t thread = 1) {
     builder_.add_sync_call({.start = kOrigin + start,

@@ -256,6 +256,16 @@ class Trial:
         self.packed(base)
         return base
 
+    def screen(self):
+        """What matters stands in front and fits on a screen of 48 lines: who makes whom wait, the waterfall, three findings."""
+        lines = self.run("analyze", "run").decode().split("\n")
+        rest = next((i for i, line in enumerate(lines) if line.startswith(("Critical path: ", "Communication takes "))), 0)
+        if not 0 < rest <= 48:
+            raise Failure(f"the answers take {rest} lines of text")
+        wide = [line for line in lines[:rest] if len(line) > 100]
+        if wide:
+            raise Failure(f"{len(wide)} lines are wider than 100 columns: {wide[0]}")
+
     def threads(self):
         for more in (("--format", "json"), ("--format", "text"), ("--window", "steps") if self.has_steps() else ()):
             if self.run("analyze", "run", *more, "--jobs", "1") != self.run("analyze", "run", *more, "--jobs", "2"):
@@ -438,6 +448,7 @@ def simulated(binary, folder, number, seed):
         result = trial.analyze("run")
         check_truth(trial, result)
         trial.recordings = [Recording.read(os.path.join(folder, "run", i["path"].split("/")[-1])) for i in result["inputs"]]
+        trial.screen()
         trial.all()
     except Failure as failure:
         return trial.runs, f"simulate {' '.join(words)}: {failure}"

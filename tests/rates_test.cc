@@ -68,6 +68,22 @@ TEST(TransferFit, OneSizeTellsNoAlpha) {
   EXPECT_NEAR(fit->spread, 1.0 / 3, 1e-12);
 }
 
+// 1 % apart in size and 3 % in time: a line through both begins at 500 of 600 us, by chance.
+TEST(TransferFit, NearlyEqualSizesTellNoAlpha) {
+  std::vector<TransferSample> samples;
+  for (const Ns off : {-20'000, -10'000, 0, 10'000, 20'000}) {
+    samples.push_back({60'000'000, 600'000 + off});
+    samples.push_back({59'400'000, 599'000 + off});
+  }
+  const auto fit = fit_transfers(samples);
+  ASSERT_TRUE(fit);
+  EXPECT_EQ(fit->alpha_ns, 0);
+  EXPECT_EQ(fit->sizes, 2);
+  EXPECT_NEAR(fit->ns_per_byte, 0.01, 0.0002);
+  EXPECT_GT(fit->alpha_error_ns, 100'000);
+  EXPECT_FALSE(fit->half_bandwidth_bytes());
+}
+
 TEST(TransferFit, NeitherPartIsNegative) {
   // Larger messages took less: no size costs time. Then: time grows faster than size.
   const auto falling = fit_transfers({{1'000, 500}, {2'000, 400}, {3'000, 300}});

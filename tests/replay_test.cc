@@ -218,6 +218,78 @@ TEST(Dependencies, AWaitThatALateLaunchHidesIsThatOfItsLike) {
   EXPECT_EQ(waits_for_communication(true), 2U);
 }
 
+std::vector<std::pair<std::uint32_t, std::uint32_t>> waits_of(const Job& job) {
+  const Work& work = job.ranks[0].work;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;  // node, of what it waits for
+  for (const WorkEdge& edge : work.edges) {
+    if (work.kind[edge.source] == ActivityClass::communication)
+      waits.emplace_back(edge.node, edge.source);
+  }
+  return waits;
+}
+
+// Parameters are gathered one ahead: kernel i needs gather i, which gather i + 1 follows before it.
+// The last kernel's launch comes late, which hides what it waited for; the call is there.
+TEST(Dependencies, AWaitBehindCallsIsThatOfItsLike) {
+  Made made(0, 2);
+  made.all_gather(20, 0, 100'000, "dp", "[0, 1]", 2, 1, 0, 1024);
+  for (Ns i = 0; i < 5; ++i) {
+    const Ns launch = 10'000 * (i + 1) + (i == 4 ? 700'000 : 0);
+    const Ns free = 101'000 * (i + 1);
+    made.all_gather(20, free, free + 100'000, "dp", "[0, 1]", 2, i + 2, 10'000 * (i + 1) - 5'000,
+                    1024);
+    made.some_wait(launch - 1'000);
+    const Ns start = i == 4 ? launch + 5'000 : free + 500;
+    made.kernel(7, start, start + 20'000, launch);
+  }
+  const Job job = job_of(made);
+  EXPECT_FALSE(job.ranks[0].work.recorded_waits);
+  // Rows 0 to 5 are the gathers.
+  EXPECT_EQ(waits_of(job), (std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+                               {6, 0}, {7, 1}, {8, 2}, {9, 3}, {10, 4}}));
+}
+
+// Each launch comes late, so that nothing shows what kernels waited for: calls and communications
+// are as many and in one order. `early`: one kernel begins while what it would have waited for
+// runs.
+std::size_t waits_in_order(bool early, bool calls) {
+  Made made(0, 2);
+  for (Ns i = 0; i < 4; ++i) {
+    const Ns at = i * 1'000'000;
+    made.kernel(7, at + 10'000, at + 50'000, at + 5'000);
+    made.all_reduce(20, at + 105'000, at + 200'000, "tp", "[0, 1]", 2, i + 1, at + 100'000);
+    const Ns launch = at + (early && i == 3 ? 145'000 : 495'000);
+    if (calls) made.some_wait(launch - 1'000);
+    made.kernel(7, launch + 5'000, launch + 100'000, launch);
+  }
+  return waits_of(job_of(made)).size();
+}
+
+TEST(Dependencies, CallsStandForCommunicationsInOrder) {
+  EXPECT_EQ(waits_in_order(false, true), 4U);
+  EXPECT_EQ(waits_in_order(true, true), 0U);
+  EXPECT_EQ(waits_in_order(false, false), 0U);
+}
+
+// Sparing a call of 30 us brings what its thread does behind it forward, and nothing before it.
+TEST(Replay, SparedCallsBringLaterLaunchesForward) {
+  Made made;
+  made.kernel(7, 5'000, 10'000, 0).kernel(7, 105'000, 110'000, 100'000);
+  made.kernel(7, 205'000, 210'000, 200'000).synchronise(210'000, 260'000);
+  made.kernel(7, 305'000, 310'000, 300'000);
+  const Job job = job_of(made);
+  const Graph graph(job);
+  Assumption spared;
+  spared.spared = {{{.stretch = job.ranks[0].work.stretch[1],
+                     .at = job.ranks[0].work.launch[1],
+                     .until = 30'000}}};
+  const Outcome outcome = replay(graph, spared);
+  EXPECT_EQ(outcome.start[0] - kOrigin, 5'000);
+  EXPECT_EQ(outcome.start[1] - kOrigin, 105'000);  // the call itself is behind
+  EXPECT_EQ(outcome.start[2] - kOrigin, 175'000);
+  EXPECT_EQ(outcome.start[3] - kOrigin, 275'000);  // the thread returns from its wait earlier
+}
+
 TEST(CriticalPath, LeavesUnexplainedWhatNothingExplains) {
   Made made;
   made.kernel(7, 0, 40'000, 0).kernel(7, 340'000, 350'000, 3'000);

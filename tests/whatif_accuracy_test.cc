@@ -14,7 +14,7 @@ TEST(WhatIfCases, AreMadeFromTheirNumber) {
   const Question question = make_question(17);
   EXPECT_EQ(make_question(17).words, question.words);
   EXPECT_EQ(make_question(17).scenario.spec.seed, question.scenario.spec.seed);
-  EXPECT_NE(make_question(25).scenario.spec.seed, question.scenario.spec.seed);
+  EXPECT_NE(make_question(26).scenario.spec.seed, question.scenario.spec.seed);
   EXPECT_EQ(make_job(2, 5).spec.seed, make_job(2, 5).spec.seed);
   EXPECT_NE(make_job(3, 5).spec.seed, make_job(2, 5).spec.seed);
 }
@@ -23,7 +23,7 @@ TEST(WhatIfCases, AreOfAllLayoutsAndChanges) {
   std::set<std::string> kinds;
   std::set<std::string> layouts;
   std::set<simulate::ChangeKind> changes;
-  for (std::uint64_t number = 0; number < 96; ++number) {
+  for (std::uint64_t number = 0; number < 108; ++number) {
     const Question question = make_question(number);
     kinds.insert(question.kind);
     layouts.insert(question.words.substr(0, question.words.find(' ')));
@@ -31,7 +31,7 @@ TEST(WhatIfCases, AreOfAllLayoutsAndChanges) {
     question.scenario.spec.validate();
     simulate::validate(question.scenario.spec, question.scenario.faults);
   }
-  EXPECT_EQ(kinds.size(), 8U);
+  EXPECT_EQ(kinds.size(), 9U);
   EXPECT_EQ(layouts.size(), kLayoutCount);
   EXPECT_EQ(changes.size(), 5U);  // all but hosts_on_time: no tool can ask for that alone
 }
@@ -40,6 +40,7 @@ TEST(WhatIfCases, AreOfAllLayoutsAndChanges) {
 TEST(WhatIfCases, TruthsGoTheRightWay) {
   for (std::uint64_t number = 0; number < 48; ++number) {
     const Question question = make_question(number);
+    if (question.changes.size() > 1) continue;
     const simulate::Change& change = question.changes[0];
     const simulate::SimulatedJob before =
         simulate::simulate(question.scenario.spec, question.scenario.faults);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "simulate/prng.h"
 #include "simulate/words.h"
@@ -157,6 +158,8 @@ void say(Question& question, Change change, const std::string& words) {
   question.words += " " + words;
 }
 
+constexpr std::string_view kSeveral = "several of these at once";
+
 const Kind kKinds[] = {
     {"all communication at another speed",
      [](Question& q, Dice& dice) {
@@ -213,13 +216,34 @@ const Kind kKinds[] = {
            fmt::format("{:.1f} MB for {:.1f} MB", static_cast<double>(bytes) / 1e6,
                        static_cast<double>(spec.bucket_bytes) / 1e6));
      }},
+    {kSeveral, nullptr},  // of the others
 };
 
 // Whether the kind of change says anything about such a job.
-bool fits(std::string_view kind, const JobSpec& spec) {
+bool fits_one(std::string_view kind, const JobSpec& spec) {
   if (kind.starts_with("an operation")) return !ops_of(spec).empty();
   if (kind.starts_with("buckets")) return !spec.moe;
   return true;
+}
+
+bool fits(std::string_view kind, const JobSpec& spec) {
+  return kind == kSeveral || fits_one(kind, spec);
+}
+
+// Two or three changes of different kinds. What makes the job another one comes first: buckets
+// and hosts.
+void make_several(Question& question, Dice& dice) {
+  const int wanted = dice.pick(2, 3);
+  std::vector<std::size_t> left(std::size(kKinds) - 1);
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  std::vector<std::size_t> chosen;
+  while (std::ssize(chosen) < wanted && !left.empty()) {
+    const auto at = left.begin() + dice.between(0, std::ssize(left) - 1);
+    if (fits_one(kKinds[*at].name, question.scenario.spec)) chosen.push_back(*at);
+    left.erase(at);
+  }
+  std::sort(chosen.rbegin(), chosen.rend());
+  for (const std::size_t kind : chosen) kKinds[kind].make(question, dice);
 }
 
 }  // namespace
@@ -237,7 +261,11 @@ Question make_question(std::uint64_t number) {
                       .words = std::string(kLayouts[layout % kLayoutCount])};
     question.scenario = make_job(kLayouts[layout % kLayoutCount], dice);
     if (!fits(kind.name, question.scenario.spec)) continue;
-    kind.make(question, dice);
+    if (kind.make != nullptr) {
+      kind.make(question, dice);
+    } else {
+      make_several(question, dice);
+    }
     question.scenario.record.sync_records = dice.one_in(2);
     if (!question.scenario.record.sync_records) question.words += ", no sync records";
     return question;

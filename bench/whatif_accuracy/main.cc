@@ -1,10 +1,13 @@
 // How near the critical path and the answers to "what if" are to the truth of simulated jobs.
 //
 //   whatif_accuracy                        20 jobs of each layout, with and without sync records,
-//                                          and 200 questions, as tables
+//                                          and 225 questions, as tables
 //   whatif_accuracy --jobs 100 --questions 1000
 //   whatif_accuracy --list                 also names every case that is far off
 //   whatif_accuracy --question 17          only that one
+//   whatif_accuracy --write 3d 18 FOLDER   the recordings of a job whose path is far off, to look
+//   at;
+//                                          `question 17`: of a question's job
 //   whatif_accuracy --check                fails where a requirement (tables.h) is missed
 //   whatif_accuracy --update docs/what-if.md    writes the tables between the page's markers
 #include <atomic>
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "simulate/write_run.h"
 #include "tables.h"
 
 namespace commlens::whatif_accuracy {
@@ -25,8 +29,9 @@ namespace {
 
 struct Options {
   std::uint64_t jobs = 20;  // of each layout
-  std::uint64_t questions = 200;
+  std::uint64_t questions = 225;
   std::optional<std::uint64_t> question{};
+  std::vector<std::string> write{};  // layout, number, folder
   unsigned threads = 2;
   bool list = false;
   bool check = false;
@@ -36,7 +41,7 @@ struct Options {
 [[noreturn]] void refuse() {
   throw Error(ErrorKind::usage,
               "whatif_accuracy [--jobs N] [--questions N] [--question N] [--threads N] [--list] "
-              "[--check] [--update PAGE]");
+              "[--check] [--update PAGE] [--write LAYOUT NUMBER FOLDER]");
 }
 
 Options parse(const std::vector<std::string>& words) {
@@ -62,6 +67,10 @@ Options parse(const std::vector<std::string>& words) {
       options.check = true;
     } else if (word == "--update" && at + 1 < words.size()) {
       options.page = words[++at];
+    } else if (word == "--write" && at + 3 < words.size()) {
+      options.write.assign(words.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                           words.begin() + static_cast<std::ptrdiff_t>(at) + 4);
+      at += 3;
     } else {
       refuse();
     }
@@ -97,7 +106,20 @@ void update_page(const std::string& path, const std::string& tables) {
   out << page.substr(0, from) << begin << "\n" << tables << "\n" << page.substr(to);
 }
 
+int write_job(const Options& options) {
+  const auto layout = std::ranges::find(kLayouts, options.write[0]);
+  const auto number = static_cast<std::uint64_t>(std::atoll(options.write[1].c_str()));
+  if (layout == std::end(kLayouts) && options.write[0] != "question") refuse();
+  simulate::write_run(
+      layout == std::end(kLayouts)
+          ? make_question(number).scenario
+          : make_job(static_cast<std::size_t>(layout - std::begin(kLayouts)), number),
+      options.write[2]);
+  return 0;
+}
+
 int run(const Options& options) {
+  if (!options.write.empty()) return write_job(options);
   if (!has_tool()) {
     std::fputs("whatif_accuracy: this build cannot follow a critical path yet\n", stderr);
     return options.check ? 1 : 0;

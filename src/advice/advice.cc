@@ -73,7 +73,7 @@ class Adviser {
     for_each_parallel(found.size(), threads_, [&](std::size_t place) {
       for (Candidate& candidate : finders()[place]->find(scene_)) {
         candidate.finding.id = finders()[place]->id;
-        const Ns most = most_gain(scene_.graph(), candidate.change);
+        const Ns most = candidate.hidden ? window_ : most_gain(scene_.graph(), candidate.change);
         if (is_worth_saying(most)) found[place].push_back({std::move(candidate), place, most, 0});
       }
     });
@@ -99,9 +99,10 @@ class Adviser {
         weighed_.size(), std::min(threads_, ranks), [] { return Outcome(); },
         [&](std::size_t i, Outcome& outcome) {
           replay(*constraints_, weighed_[i].candidate.change, outcome);
-          weighed_[i].alone = window_ - outcome.window.length();
+          weighed_[i].alone = std::max<Ns>(0, window_ - outcome.window.length());
         });
     std::erase_if(weighed_, [this](const Weighed& one) {
+      if (one.candidate.hidden) return false;
       const double least = finders()[one.place]->least * static_cast<double>(window_);
       return !is_worth_saying(one.alone) || static_cast<double>(one.alone) < least;
     });
@@ -138,7 +139,7 @@ class Adviser {
     const CriticalPath& path = scene_.job().path;
     if (!path.sure) {
       finding.confidence = Confidence::undecidable;
-      finding.evidence += "; what it would gain is doubtful: " + path.doubt;
+      finding.evidence += std::string(kDoubtWords) + path.doubt;
     }
     found_.rows.push_back(std::move(finding));
   }

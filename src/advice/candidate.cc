@@ -36,7 +36,8 @@ TransferKind Scene::kind_of(const MatchedOp& op) const {
 
 const TransferFit* Scene::fit_of(const MatchedOp& op) const {
   const auto found = job().transfer_fits.find(kind_of(op));
-  return found == job().transfer_fits.end() || found->second.sizes < 2 ? nullptr : &found->second;
+  return found == job().transfer_fits.end() || !found->second.tells_alpha() ? nullptr
+                                                                            : &found->second;
 }
 
 }  // namespace commlens

@@ -18,6 +18,8 @@ namespace commlens {
 struct Candidate {
   Finding finding;    // without what the replay tells: severity and gains
   Assumption change;  // the run with the advice followed
+  // Not on the critical path, where it gains nothing alone: only once what hides it is mended.
+  bool hidden = false;
 };
 
 // The run, and facts that several finders need.

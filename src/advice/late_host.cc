@@ -30,6 +30,13 @@ std::vector<Candidate> find_late_host(const Scene& scene) {
     if (straggler.cause == Cause::host)
       found.push_back(late_host_candidate(scene.job(), straggler));
   }
+  for (const Straggler& straggler : scene.job().stragglers.hidden) {
+    if (straggler.cause != Cause::host) continue;
+    found.push_back(late_host_candidate(scene.job(), straggler));
+    found.back().finding.title = "The host of rank " + std::to_string(*straggler.rank) +
+                                 " launches its GPU's work late, behind a later rank";
+    found.back().hidden = true;
+  }
   return found;
 }
 

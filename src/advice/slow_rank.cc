@@ -44,6 +44,12 @@ std::vector<Candidate> find_slow_rank(const Scene& scene) {
     if (straggler.cause == Cause::compute && straggler.link.empty())
       found.push_back(candidate_of(scene, straggler));
   }
+  for (const Straggler& straggler : scene.job().stragglers.hidden) {
+    if (straggler.cause != Cause::compute) continue;
+    found.push_back(candidate_of(scene, straggler));
+    found.back().hidden = true;
+    found.back().finding.title += ", behind a later rank";
+  }
   return found;
 }
 

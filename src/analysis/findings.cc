@@ -1,4 +1,6 @@
 // What could be changed, and what a step would gain by it (docs/advice.md).
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 
 #include "analysis/analysis.h"
@@ -22,11 +24,47 @@ std::string percent_of_step(Ns part, Ns whole) {
   return text;
 }
 
-std::string sentence(std::size_t number, const Finding& finding, Ns step) {
-  return std::to_string(number) + ". " + finding.title + ". Up to " +
-         milliseconds_of(finding.recoverable) + " a step (" +
-         percent_of_step(finding.recoverable, step) + "), " +
-         std::string(confidence_name(finding.confidence)) + ". " + finding.advice;
+// Whole clauses of the advice, the first few; all of it is in the JSON.
+std::string in_short(const std::string& advice) {
+  constexpr std::size_t kMost = 180;
+  if (advice.size() <= kMost) return advice;
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < kMost; ++at) {
+    const bool clause = advice[at] == ';' || advice[at] == '.';
+    if (clause && advice[at + 1] == ' ') end = at;
+  }
+  return end == 0 ? advice : advice.substr(0, end) + ".";
+}
+
+// The evidence without what the sentences on stragglers say above; the doubt that ends it is the
+// whole run's, and said once.
+std::string new_evidence(const Job& job, const Finding& finding, bool with_doubt) {
+  const std::size_t end = std::min(finding.evidence.find(kDoubtWords), finding.evidence.size());
+  std::string words = finding.evidence.substr(0, end);
+  std::string doubt = with_doubt ? finding.evidence.substr(end) : "";
+  const auto& rows = job.stragglers.rows;
+  if (std::any_of(rows.begin(), rows.end(),
+                  [&words](const Straggler& row) { return row.evidence == words; })) {
+    words.clear();
+    if (!doubt.empty()) doubt.erase(0, 2);  // "; "
+  }
+  return words + doubt;
+}
+
+void say(std::size_t number, const Job& job, const Finding& finding,
+         std::vector<std::string>& lines) {
+  lines.push_back(std::to_string(number) + ". " + finding.title + ": up to " +
+                  milliseconds_of(finding.recoverable) + " a step (" +
+                  percent_of_step(finding.recoverable, job.findings.step) + "), " +
+                  std::string(confidence_name(finding.confidence)) + ".");
+  const std::string indent(3, ' ');
+  std::string evidence = new_evidence(job, finding, number == 1);
+  if (!evidence.empty()) {
+    evidence.front() =
+        static_cast<char>(std::toupper(static_cast<unsigned char>(evidence.front())));
+    lines.push_back(indent + evidence + ".");
+  }
+  lines.push_back(indent + in_short(finding.advice));
 }
 
 Table findings_table(const Findings& findings) {
@@ -51,12 +89,12 @@ Table findings_table(const Findings& findings) {
 }
 
 Result run(const Job& job, const AnalysisOptions&) {
-  Result result;
+  Result result{.lines = {}, .tables = {}, .first = true};
   const Findings& findings = job.findings;
   result.tables.push_back(findings_table(findings));
   if (!findings.known) return result;
   for (std::size_t i = 0; i < findings.rows.size() && i < kShown; ++i)
-    result.lines.push_back(sentence(i + 1, findings.rows[i], findings.step));
+    say(i + 1, job, findings.rows[i], result.lines);
   if (findings.rows.size() > kShown)
     result.lines.push_back("... and " + std::to_string(findings.rows.size() - kShown) +
                            " more findings in --format json.");

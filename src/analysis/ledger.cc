@@ -78,6 +78,9 @@ std::string bar(Ns before, Ns part, Ns whole) {
   return std::string(from, ' ') + std::string(length, '#');
 }
 
+// Rows of less than a thousandth are one row in text.
+constexpr Ns kSmallOf = 1'000;
+
 Table waterfall(const Ledger& ledger) {
   Table table{.name = "waterfall",
               .section = "ledger",
@@ -90,14 +93,25 @@ Table waterfall(const Ledger& ledger) {
               .text_only = true};
   if (ledger.step <= 0) return table;
   Ns before = 0;
-  for (std::size_t row = 0; row < kLedgerRowCount; ++row) {
-    const Ns part = ledger.rows[row];
-    if (part == 0) continue;
-    table.rows.push_back({std::string(kNames[row].text), part,
+  const auto add = [&](std::string name, Ns part) {
+    if (part == 0) return;
+    table.rows.push_back({std::move(name), part,
                           static_cast<double>(part) / static_cast<double>(ledger.step),
                           bar(before, part, ledger.step)});
     before += part;
+  };
+  Ns small = 0;
+  std::int64_t smalls = 0;
+  for (std::size_t row = 0; row < kLedgerRowCount; ++row) {
+    const Ns part = ledger.rows[row];
+    if (part * kSmallOf < ledger.step && part > 0) {
+      small += part;
+      ++smalls;
+    } else {
+      add(std::string(kNames[row].text), part);
+    }
   }
+  add(plural(smalls, "smaller row"), small);
   return table;
 }
 
@@ -133,6 +147,7 @@ std::vector<Cell> rate_cells(const AchievableRate& rate) {
           rate.detail.empty() ? Cell() : Cell(rate.detail),
           rate.operations,
           fitted && rate.fit.sizes > 1 ? Cell(rate.fit.alpha_ns) : Cell(),
+          fitted && rate.fit.sizes > 1 ? Cell(rate.fit.alpha_error_ns) : Cell(),
           positive(rate.algbw_gbs),
           factor ? positive(rate.algbw_gbs * *factor) : Cell(),
           fitted ? Cell(rate.fit.spread) : Cell(),
@@ -152,6 +167,7 @@ Table rates_table(const Ledger& ledger) {
                           {"detail", Unit::none, ""},
                           {"count", Unit::count, ""},
                           {"alpha_ns", Unit::nanoseconds, ""},
+                          {"alpha_error_ns", Unit::nanoseconds, ""},
                           {"algbw_gbs", Unit::gigabytes_per_second, ""},
                           {"busbw_gbs", Unit::gigabytes_per_second, ""},
                           {"spread", Unit::ratio, ""},
@@ -174,7 +190,7 @@ std::vector<std::string> sentences(const Ledger& ledger) {
 }
 
 Result run_ledger(const Job& job, const AnalysisOptions&) {
-  Result result;
+  Result result{.lines = {}, .tables = {}, .first = true};
   if (!job.ledger.known) {
     result.tables.push_back(
         {.name = "ledger", .section = {}, .title = {}, .columns = {}, .rows = {}, .known = false});

@@ -8,7 +8,7 @@ namespace commlens {
 namespace {
 
 // As many as one reads; all of them are in the JSON.
-constexpr std::size_t kMostSentences = 5;
+constexpr std::size_t kMostSentences = 3;
 
 std::vector<Cell> row_of(const Straggler& straggler) {
   std::vector<Cell> cells;
@@ -66,7 +66,7 @@ std::string nobody(const Stragglers& stragglers) {
 }
 
 Result run_stragglers(const Job& job, const AnalysisOptions&) {
-  Result result;
+  Result result{.lines = {}, .tables = {}, .first = true};
   const Stragglers& stragglers = job.stragglers;
   for (const Straggler& straggler : stragglers.rows) {
     if (result.lines.size() == kMostSentences) {

@@ -10,6 +10,7 @@ std::optional<SyncKind> blocking_kind(std::string_view name) {
     if (says("Stream")) return SyncKind::stream_sync;
     return says("Event") ? SyncKind::event_sync : SyncKind::device_sync;
   }
+  if (says("StreamWaitEvent")) return SyncKind::stream_wait;
   if (says("Memcpy") && !says("Async") && !says("Peer")) return SyncKind::blocking_copy;
   return std::nullopt;
 }

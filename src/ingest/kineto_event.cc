@@ -96,7 +96,8 @@ KinetoEvents::Category KinetoEvents::category_in_lower_case(std::string_view cat
 bool KinetoEvents::wanted_name(Category category, std::string_view name) const {
   switch (category) {
     case Category::runtime:
-      return is_launch(name) || name.find("Synchronize") != std::string_view::npos;
+      return is_launch(name) || name.find("Synchronize") != std::string_view::npos ||
+             name.find("StreamWaitEvent") != std::string_view::npos;
     case Category::cpu_op:
       return options_.host_compute || name == kRecordName ||
              is_host_backend(annotation_backend(name));

@@ -100,6 +100,7 @@ std::vector<Call> StretchFinder::calls() const {
   }
   for (std::size_t i = 0; i < recording_.sync_calls.size(); ++i) {
     const SyncCall& sync = recording_.sync_calls[i];
+    if (sync.kind == SyncKind::stream_wait) continue;  // the host goes on
     const auto thread = static_cast<std::uint32_t>(sync.thread.index());
     if (launches[thread])
       calls.push_back(
@@ -212,7 +213,7 @@ std::optional<std::uint32_t> StretchFinder::only_thread() const {
 void StretchFinder::run_alone(std::uint32_t number) {
   std::vector<const SyncCall*> calls;
   for (const SyncCall& call : recording_.sync_calls) {
-    if (call.thread.index() == number) calls.push_back(&call);
+    if (call.thread.index() == number && call.kind != SyncKind::stream_wait) calls.push_back(&call);
   }
   const auto earlier = [](const SyncCall* a, const SyncCall* b) { return a->start < b->start; };
   std::stable_sort(calls.begin(), calls.end(), earlier);

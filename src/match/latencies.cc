@@ -10,7 +10,8 @@ namespace {
 
 // Of too few cases nothing is typical: what is usual on current GPUs then.
 constexpr std::size_t kLeastCases = 5;
-constexpr Latencies kUsual{.stream = 1'000, .launch = 5'000, .event = 1'500, .sync = 5'000};
+constexpr Latencies kUsual{
+    .stream = 1'000, .launch = 5'000, .comm_launch = 5'000, .event = 1'500, .sync = 5'000};
 // Longer ones had another reason.
 constexpr Ns kLongestLatency = 50'000;
 // So many cases tell the median well enough.
@@ -33,11 +34,27 @@ class Cases {
   std::vector<Ns> cases_;
 };
 
+// Communication nearly always waits for an event as well.
+struct CommStart {
+  Ns behind_launch = 0;
+  Ns behind_event = 0;
+};
+
+// Of those that began later than the event explains.
+Ns launch_of(const std::vector<CommStart>& starts, Ns usual_event, Ns usual) {
+  Cases cases;
+  for (const CommStart& start : starts) {
+    if (start.behind_event > 2 * usual_event) cases.add(start.behind_launch);
+  }
+  return cases.median(usual);
+}
+
 }  // namespace
 
 Latencies find_latencies(const WorkNodes& nodes, const Work& work) {
   Cases stream;
   Cases launch;
+  std::vector<CommStart> comm_starts;
   Cases event;
   Cases sync;
   std::vector<WorkEdge> edges = work.edges;
@@ -57,21 +74,29 @@ Latencies find_latencies(const WorkNodes& nodes, const Work& work) {
       if (graph) continue;
       if (source != kNoLaunch && source > before && launched && source > work.launch[node])
         event.add(start - source);
+      const bool idle = before == kNoLaunch || before < work.launch[node];
+      if (work.recorded_waits && work.kind[node] == ActivityClass::communication && launched &&
+          idle && comm_starts.size() < kMostCases)
+        comm_starts.push_back(
+            {.behind_launch = start - work.launch[node],
+             .behind_event = source == kNoLaunch ? kLongestLatency : start - source});
       // Without recorded waits a communication's stream is rarely what it waits for.
       if (source != kNoLaunch || work.kind[node] == ActivityClass::communication) continue;
       if (before != kNoLaunch && launched && work.launch[node] + kLongestLatency < before)
         stream.add(start - before);
-      if (launched && (before == kNoLaunch || before < work.launch[node]))
-        launch.add(start - work.launch[node]);
+      if (launched && idle) launch.add(start - work.launch[node]);
     }
   }
   for (const HostEdge& host : work.host_edges) {
     const HostStretch& stretch = work.stretches[host.stretch];
     if (work.end[host.source] > stretch.call) sync.add(stretch.start - work.end[host.source]);
   }
+  const Ns usual_launch = launch.median(kUsual.launch);
+  const Ns usual_event = event.median(kUsual.event);
   return {.stream = stream.median(kUsual.stream),
-          .launch = launch.median(kUsual.launch),
-          .event = event.median(kUsual.event),
+          .launch = usual_launch,
+          .comm_launch = launch_of(comm_starts, usual_event, usual_launch),
+          .event = usual_event,
           .sync = sync.median(kUsual.sync)};
 }
 

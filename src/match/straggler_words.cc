@@ -96,6 +96,11 @@ std::string describe_host(const Straggler& straggler, std::size_t ranks, std::si
          " than those of other hosts with the same work" + closing(straggler, steps);
 }
 
+std::string describe_hidden(const Straggler& straggler, const RankEvidence& evidence) {
+  return subject(straggler) + " is late by " + duration(straggler.per_step) +
+         " a step, which a later rank hides: " + reason(evidence);
+}
+
 std::string describe_link(const Straggler& straggler, double pace, std::size_t steps) {
   return opening(straggler) +
          (straggler.rank ? "all its transfers take " : "transfers over it take ") +

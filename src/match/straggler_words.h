@@ -24,6 +24,8 @@ struct RankEvidence {
 // `steps` is how many were looked at.
 std::string describe(const Straggler& straggler, const RankEvidence& evidence, std::size_t steps);
 std::string describe_host(const Straggler& straggler, std::size_t ranks, std::size_t steps);
+// Of one whose delay a later rank hides.
+std::string describe_hidden(const Straggler& straggler, const RankEvidence& evidence);
 std::string describe_link(const Straggler& straggler, double pace, std::size_t steps);
 // Of a group of more than two ranks: which link is slow cannot be told.
 std::string describe_group(const Straggler& straggler, const LinkGroup& link);

@@ -31,6 +31,9 @@ constexpr double kUnequalBytes = 1.08;
 // Own time beyond the peers' that counts as a sign of the cause, of the step.
 constexpr double kLeastExtra = 0.003;
 constexpr double kPlainExtra = 0.02;
+// The same, of one whose delay others hide, and as many of these as are looked at.
+constexpr double kHiddenExtra = 0.01;
+constexpr std::size_t kMostHidden = 4;
 // Waiting, of the GPU time, that is worth a word.
 constexpr double kMuch = 0.01;
 // Of the GPU time in exposed transfers of a group like no other: less is what transfers cost.
@@ -51,6 +54,8 @@ class StragglerFinder {
   void suspect_ranks();
   void suspect_hosts(Cause cause);
   void suspect_links();
+  void find_hidden();
+  Ns steady_extra(std::uint32_t rank, Cause cause) const;
   void say_what_is_open();
   void say_where_no_link_can_be_told();
   Suspicion of_rank(std::uint32_t rank, Cause cause, const RankRows& peers) const;
@@ -303,6 +308,54 @@ void StragglerFinder::suspect_hosts(Cause cause) {
   }
 }
 
+// By how much the rank's own time is longer than its peers' in the median step; 0 where that is
+// too little, or where no ranks do the same work.
+Ns StragglerFinder::steady_extra(std::uint32_t rank, Cause cause) const {
+  const RankRows& peers = peers_.of(rank);
+  if (peers.size() < 2) return 0;
+  std::vector<Ns> extras;
+  std::vector<Ns> windows;
+  for (std::size_t step = 0; step < table_.steps().size(); ++step) {
+    extras.push_back(comparable(rank, peers, step).empty() ? 0 : extra(rank, cause, peers, step));
+    windows.push_back(table_.at(rank, step).window);
+  }
+  const Ns late = median_of(std::move(extras));
+  const auto least = kHiddenExtra * static_cast<double>(median_of(std::move(windows)));
+  return late > 0 && static_cast<double>(late) >= least ? late : 0;
+}
+
+// Those that would be next, were the stragglers mended: a slow GPU, a late host. More work is not
+// told here: it may change from step to step.
+void StragglerFinder::find_hidden() {
+  const auto is_named = [this](std::uint32_t rank) {
+    return named_.contains(rank) ||
+           std::any_of(found_.rows.begin(), found_.rows.end(), [&](const Straggler& row) {
+             return row.rank && *row.rank == job_.ranks[rank].rank;
+           });
+  };
+  for (const std::uint32_t rank : table_.ranks()) {
+    if (found_.rows.empty() || is_named(rank)) continue;
+    for (const Cause cause : {Cause::compute, Cause::host}) {
+      const bool slow = paces_[rank] && *paces_[rank] >= kSlowPace;
+      if (cause == Cause::compute && !slow) continue;
+      Straggler hidden;
+      hidden.rank = job_.ranks[rank].rank;
+      hidden.cause = cause;
+      hidden.per_step = steady_extra(rank, cause);
+      if (hidden.per_step == 0) continue;
+      hidden.confidence = Confidence::likely;
+      Verdict all_steps;
+      for (std::size_t step = 0; step < table_.steps().size(); ++step)
+        all_steps.steps.push_back(step);
+      hidden.evidence = describe_hidden(hidden, evidence(rank, cause, peers_.of(rank), all_steps));
+      found_.hidden.push_back(std::move(hidden));
+    }
+  }
+  std::stable_sort(found_.hidden.begin(), found_.hidden.end(),
+                   [](const Straggler& a, const Straggler& b) { return a.per_step > b.per_step; });
+  if (found_.hidden.size() > kMostHidden) found_.hidden.resize(kMostHidden);
+}
+
 Suspicion StragglerFinder::of_groups(const std::set<std::int32_t>& groups) const {
   Suspicion suspicion;
   suspicion.originated.resize(table_.steps().size());
@@ -424,6 +477,7 @@ Stragglers StragglerFinder::run() {
   for (const Cause cause : {Cause::imbalance, Cause::compute, Cause::host}) suspect_hosts(cause);
   suspect_ranks();
   suspect_links();
+  find_hidden();
   if (found_.rows.empty()) say_what_is_open();
   std::stable_sort(
       found_.rows.begin(), found_.rows.end(),

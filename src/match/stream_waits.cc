@@ -83,7 +83,14 @@ constexpr Ns kExplained = 2'000;
 
 class WaitInference {
  public:
-  WaitInference(const WorkNodes& nodes, Work& work) : nodes_(nodes), work_(work) {}
+  WaitInference(const WorkNodes& nodes, Work& work) : nodes_(nodes), work_(work) {
+    for (std::size_t s = 0; s < nodes.streams(); ++s) {
+      bool computes = false;
+      for (std::uint32_t node = nodes.begin(s); node < nodes.end(s) && !computes; ++node)
+        computes = work.kind[node] == ActivityClass::compute;
+      computes_.push_back(computes);
+    }
+  }
 
   void run() {
     const std::size_t recorded = work_.edges.size();
@@ -126,14 +133,15 @@ class WaitInference {
     return work_.launch[node] != kNoLaunch ? work_.launch[node] : work_.start[node];
   }
 
-  // The work that was launched last before it on another stream of its device, no communication.
+  // The work that was launched last before it on another stream of its device that computes: a
+  // kernel, or a copy between kernels. Streams of copies alone are nobody's current stream.
   std::uint32_t launched_before(std::size_t stream, std::uint32_t node) const {
     std::uint32_t best = kNoNode;
     for (std::size_t s = 0; s < nodes_.streams(); ++s) {
-      if (s == stream || nodes_.device_of(s) != nodes_.device_of(stream)) continue;
+      if (s == stream || !computes_[s] || nodes_.device_of(s) != nodes_.device_of(stream)) continue;
       const std::uint32_t other =
           nodes_.last_launched_before(s, nodes_.correlation(node), launch_of(node));
-      if (other == kNoNode || work_.kind[other] != ActivityClass::compute) continue;
+      if (other == kNoNode || work_.kind[other] == ActivityClass::communication) continue;
       if (work_.end[other] > work_.start[node] + kEarly) continue;
       if (best == kNoNode || launch_of(other) > launch_of(best)) best = other;
     }
@@ -167,6 +175,7 @@ class WaitInference {
 
   const WorkNodes& nodes_;
   Work& work_;
+  std::vector<bool> computes_;  // by stream
 };
 
 }  // namespace

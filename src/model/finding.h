@@ -20,6 +20,9 @@ enum class FindingSeverity : std::uint8_t {
 };
 std::string_view severity_name(FindingSeverity severity);
 
+// In front of the reason why a replay of the whole run is doubtful; it ends the evidence.
+inline constexpr std::string_view kDoubtWords = "; what it would gain is doubtful: ";
+
 struct Finding {
   std::string id;  // "slow_rank", "synchronisation", ...: what kind it is
   FindingSeverity severity = FindingSeverity::low;

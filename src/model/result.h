@@ -48,8 +48,10 @@ struct Table {
 };
 
 struct Result {
-  std::vector<std::string> lines;  // for people, most important first
+  // For people, most important first. Leading blanks indent a line, and what wraps.
+  std::vector<std::string> lines;
   std::vector<Table> tables;
+  bool first = false;  // text shows it before what is not: the answers that fit on one screen
 };
 
 }  // namespace commlens

@@ -40,8 +40,11 @@ struct Straggler {
 };
 
 struct Stragglers {
-  bool known = false;                    // false: waiting is not known
-  std::vector<Straggler> rows;           // the costliest first
+  bool known = false;           // false: waiting is not known
+  std::vector<Straggler> rows;  // the costliest first
+  // Ranks whose own time is longer than their peers', step by step, though nobody waits for them as
+  // long as a later rank is there. `per_step`: by how much longer; nothing originated there.
+  std::vector<Straggler> hidden;
   std::vector<std::int64_t> steps;       // that were looked at; empty: the recording has none
   std::optional<std::int64_t> left_out;  // the first step, where there are enough others
   std::vector<std::string> remarks;      // what was seen and cannot be pinned on anyone

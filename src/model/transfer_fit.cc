@@ -12,6 +12,8 @@
 // neither alpha nor the rate is negative), so all such lines are tried. Errors are relative because
 // the scatter of a transfer grows with its length: otherwise 2 % of a large one would outweigh all
 // of alpha. More than `kMostPoints` sizes are put together with their neighbours first.
+// Where the scatter leaves open whether there is an alpha (sizes that are nearly equal), none is
+// taken.
 // When it is wrong: where half of all operations of a kind are slow, the line is theirs.
 #include "model/transfer_fit.h"
 
@@ -99,6 +101,55 @@ Line line_through(const Point& point) {
   return point.bytes > 0 ? Line{0, point.time / point.bytes} : Line{point.time, 0};
 }
 
+// The best without alpha.
+Line proportional_line(const std::vector<Point>& points) {
+  Line best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Point& point : points) {
+    if (point.bytes <= 0) continue;
+    const Line line{0, point.time / point.bytes};
+    const double error = error_of(points, line);
+    if (error >= least) continue;
+    least = error;
+    best = line;
+  }
+  return best;
+}
+
+TransferFit fit_of(const std::vector<TransferSample>& samples, Line line, std::int64_t sizes) {
+  TransferFit fit{.alpha_ns = std::llround(line.alpha),
+                  .ns_per_byte = line.slope,
+                  .samples = static_cast<std::int64_t>(samples.size()),
+                  .sizes = sizes};
+  std::vector<double> away;
+  for (const TransferSample& sample : samples) {
+    const double usual = line.alpha + line.slope * static_cast<double>(sample.bytes);
+    if (usual > 0) away.push_back(std::abs(static_cast<double>(sample.time) - usual) / usual);
+  }
+  if (!away.empty()) fit.spread = lower_median(away);
+  return fit;
+}
+
+// Of least squares with relative errors: what the scatter of single times leaves open of where the
+// line begins.
+Ns alpha_error(const std::vector<Point>& points, double spread) {
+  constexpr double kDeviation = 1.4826;  // standard deviation by the median of what lies away
+  double sum = 0;
+  double bytes = 0;
+  double squares = 0;
+  for (const Point& point : points) {
+    const double weight = point.weight / (point.time * point.time);
+    sum += weight;
+    bytes += weight * point.bytes;
+    squares += weight * point.bytes * point.bytes;
+  }
+  const double apart = sum * squares - bytes * bytes;
+  constexpr Ns kMost = 1'000'000'000;
+  if (apart <= 0 || points.size() < 2) return kMost;
+  const double error = kDeviation * spread * std::sqrt(squares / apart);
+  return error < static_cast<double>(kMost) ? std::llround(error) : kMost;
+}
+
 }  // namespace
 
 Ns TransferFit::at(std::int64_t bytes) const {
@@ -108,7 +159,7 @@ Ns TransferFit::at(std::int64_t bytes) const {
 }
 
 std::optional<std::int64_t> TransferFit::half_bandwidth_bytes() const {
-  if (sizes < 2 || ns_per_byte <= 0) return std::nullopt;
+  if (!tells_alpha() || ns_per_byte <= 0) return std::nullopt;
   const double bytes = static_cast<double>(alpha_ns) / ns_per_byte;
   if (bytes > 4e18) return std::nullopt;
   return std::llround(bytes);
@@ -126,16 +177,16 @@ std::optional<TransferFit> fit_transfers(std::vector<TransferSample> samples) {
   }
   const std::vector<Point> points = points_of(samples, starts);
   const Line line = points.size() == 1 ? line_through(points.front()) : best_line(points);
-  TransferFit fit{.alpha_ns = std::llround(line.alpha),
-                  .ns_per_byte = line.slope,
-                  .samples = static_cast<std::int64_t>(samples.size()),
-                  .sizes = static_cast<std::int64_t>(starts.size())};
-  std::vector<double> away;
-  for (const TransferSample& sample : samples) {
-    const double usual = line.alpha + line.slope * static_cast<double>(sample.bytes);
-    if (usual > 0) away.push_back(std::abs(static_cast<double>(sample.time) - usual) / usual);
+  TransferFit fit = fit_of(samples, line, static_cast<std::int64_t>(starts.size()));
+  if (points.size() == 1) return fit;
+  const Ns error = alpha_error(points, fit.spread);
+  // What cannot be told from nothing is nothing: sizes a few per cent apart would give it any
+  // value, and the rate with it. A line without it that misses the samples is no line, though.
+  if (2 * error > fit.alpha_ns) {
+    const TransferFit without = fit_of(samples, proportional_line(points), fit.sizes);
+    if (without.spread <= 1.5 * fit.spread + 0.005) fit = without;
   }
-  if (!away.empty()) fit.spread = lower_median(away);
+  fit.alpha_error_ns = error;
   return fit;
 }
 

@@ -28,13 +28,16 @@ struct TransferSample {
 };
 
 struct TransferFit {
-  Ns alpha_ns = 0;           // of a message of no bytes; 0 where `sizes` is 1: it cannot be told
+  Ns alpha_ns = 0;           // of a message of no bytes; 0 where it cannot be told from nothing
+  Ns alpha_error_ns = 0;     // its standard error: large where sizes are close to each other
   double ns_per_byte = 0;    // of the nccl-tests size, not of what passes a link
   double spread = 0;         // half of the samples lie within this part of the line: 0.02 is 2 %
   std::int64_t samples = 0;  // operations
   std::int64_t sizes = 0;    // distinct ones among them
 
   Ns at(std::int64_t bytes) const;
+  // Whether alpha is told apart from nothing, and within a factor of two.
+  bool tells_alpha() const { return sizes > 1 && 2 * alpha_error_ns <= alpha_ns; }
   // The size at which half of the time is alpha, and so half of the rate is reached; nothing where
   // alpha cannot be told or size costs nothing.
   std::optional<std::int64_t> half_bandwidth_bytes() const;

@@ -60,8 +60,9 @@ struct HostEdge {
 
 // What is typical on this rank, from a dependency's end to the start of what waited for it.
 struct Latencies {
-  Ns stream = 0;  // between kernels queued on one stream
-  Ns launch = 0;  // from the begin of the call to the start on an idle stream
+  Ns stream = 0;       // between kernels queued on one stream
+  Ns launch = 0;       // from the begin of the call to the start on an idle stream
+  Ns comm_launch = 0;  // the same of communication, whose launch configures more
   Ns event = 0;
   Ns sync = 0;  // from the end on the GPU to the return of the call
 };

@@ -88,6 +88,7 @@ bool drops_dependencies(const Assumption& assumption) {
   };
   return any(assumption.host_in_time) || any(assumption.host_runs_ahead) ||
          !assumption.launched_in_time.empty() || !assumption.on_own_stream.empty() ||
+         !assumption.spared.empty() ||
          std::any_of(assumption.transfer.begin(), assumption.transfer.end(), removes);
 }
 
@@ -111,6 +112,7 @@ Assumption combined(const Assumption& a, const Assumption& b) {
   both.kernels = shorter(a.kernels, b.kernels);
   both.launched_in_time = either(a.launched_in_time, b.launched_in_time);
   both.on_own_stream = either(a.on_own_stream, b.on_own_stream);
+  both.spared = a.spared.empty() ? b.spared : a.spared;  // of two sizes of buckets, the first
   return both;
 }
 

@@ -155,11 +155,13 @@ void Graph::start_dependencies(ItemId id, Visit visit) const {
   }
   if (work.launch[node] != kNoLaunch && work.stretch[node] != kNoNode) {
     const std::uint32_t stretch = work.stretch[node];
+    const bool communicates = work.kind[node] == ActivityClass::communication;
+    const Ns usual = communicates ? work.latencies.comm_launch : work.latencies.launch;
     visit(Dependency{.of = Dependency::Of::stretch,
                      .reason = Reason::launch,
                      .item = stretch_base_[rank] + stretch,
                      .offset = work.launch[node] - work.stretches[stretch].start,
-                     .latency = capped(work.latencies.launch, work.launch[node])});
+                     .latency = capped(usual, work.launch[node])});
   }
 }
 

@@ -98,6 +98,26 @@ class Replayer {
     return kNoInstant;
   }
 
+  // By how much earlier the rank's thread is at that instant of a stretch.
+  Ns spared_before(std::uint32_t rank, std::uint32_t stretch, Ns instant) const {
+    if (assumption_.spared.empty()) return 0;
+    const std::vector<SparedCall>& calls = assumption_.spared[rank];
+    const auto behind = std::lower_bound(calls.begin(), calls.end(), std::pair(stretch, instant),
+                                         [](const SparedCall& call, const auto& wanted) {
+                                           return std::pair(call.stretch, call.at) < wanted;
+                                         });
+    if (behind == calls.begin() || std::prev(behind)->stretch != stretch) return 0;
+    return std::prev(behind)->until;
+  }
+
+  // A stretch that goes on from another, its thread's own or one that handed work over.
+  Ns spared_before(std::uint32_t rank, std::uint32_t stretch, const Constraint& constraint) const {
+    if (assumption_.spared.empty() || constraint.of < first_stretch_) return 0;
+    const std::uint32_t from = graph_.local_stretch(rank, constraint.of - first_stretch_);
+    const HostStretch& own = graph_.work(rank).stretches[stretch];
+    return spared_before(rank, from, from == own.before ? own.call : own.other_at);
+  }
+
   double kernel_factor(std::uint32_t rank, ItemId node) const {
     double factor = assumption_.compute.empty() ? 1 : assumption_.compute[rank];
     if (!kernels_[node]) return factor;
@@ -118,7 +138,11 @@ class Replayer {
       const Constraint constraint = table.list[i];
       if (constraint.kind == Constraint::Kind::launch && in_time) continue;
       const bool follows = constraint.kind == Constraint::Kind::stream && !moved_.empty();
-      now = std::max(now, follows ? behind_on_stream(rank, node, constraint) : allowed(constraint));
+      Ns instant = follows ? behind_on_stream(rank, node, constraint) : allowed(constraint);
+      if (constraint.kind == Constraint::Kind::launch && !assumption_.spared.empty())
+        instant -=
+            spared_before(rank, graph_.work(rank).stretch[local], graph_.work(rank).launch[local]);
+      now = std::max(now, instant);
     }
     if (now == kNoInstant && in_time) {
       if (const auto before = graph_.launched_before(node))
@@ -160,7 +184,7 @@ class Replayer {
     for (std::size_t i = table.stretch_begins[local]; i < table.stretch_begins[local + 1]; ++i) {
       const Constraint constraint = table.list[i];
       if (constraint.kind == Constraint::Kind::wait_of_host && runs_ahead) continue;
-      now = std::max(now, allowed(constraint));
+      now = std::max(now, allowed(constraint) - spared_before(rank, local, constraint));
     }
     if (now != kNoInstant) outcome_.end[first_stretch_ + stretch] = now;
   }

@@ -8,6 +8,14 @@
 
 namespace commlens {
 
+// A call that a host thread does not make: what the thread does behind it in the same stretch comes
+// earlier by what this and the spared calls before it take.
+struct SparedCall {
+  std::uint32_t stretch = 0;  // of the rank
+  Ns at = 0;
+  Ns until = 0;  // what those of the stretch take, up to and with this one
+};
+
 // What is changed. Empty vectors change nothing.
 struct Assumption {
   static constexpr double kRemoved = -1;  // nobody waits, nothing is moved
@@ -21,6 +29,7 @@ struct Assumption {
   std::vector<std::pair<ItemId, double>> kernels;  // by node: as `compute`, of single kernels
   std::vector<ItemId> launched_in_time;            // nodes, sorted: their launches hold nothing up
   std::vector<ItemId> on_own_stream;  // nodes, sorted: on another stream than they were, in order
+  std::vector<std::vector<SparedCall>> spared;  // by rank; by stretch, then instant
 };
 
 // When everything would have begun and ended, in common time.

@@ -245,41 +245,89 @@ Assumption assumption_of(const Graph& graph, const Question& question) {
   return assumption;
 }
 
+namespace {
+
+// One replay of the question; of buckets, one for each place where they could end.
+struct Replayed {
+  Outcome outcome;
+  std::vector<Ns> least;  // by row, what a rank's window cannot be shorter than; empty: nothing
+  Ns window = 0;
+};
+
+Replayed replay_question(const Constraints& constraints, const Question& question,
+                         Assumption assumption, Buckets* buckets) {
+  Replayed replayed;
+  if (buckets != nullptr) buckets->apply(assumption);
+  if (question.perfect_overlap) {
+    replayed.least = busiest_streams(constraints.graph(), assumption);
+    remove_all_transfers(assumption);
+  }
+  replayed.outcome = replay(constraints, assumption);
+  replayed.window = replayed.outcome.window.length();
+  for (const Ns bound : replayed.least) replayed.window = std::max(replayed.window, bound);
+  return replayed;
+}
+
+struct Range {
+  Ns middle = 0;
+  Ns half = 0;
+};
+
+// A bucket ends in one of two places, and beginning a message costs what its fit leaves open: the
+// truth lies between these answers.
+Range bucket_range(const Constraints& constraints, const Question& question,
+                   const Assumption& assumption) {
+  const auto window = [&](BucketEnd end, BucketAlpha alpha) {
+    Buckets buckets(constraints.graph(), *question.bucket, end, alpha);
+    return replay_question(constraints, question, assumption, &buckets).window;
+  };
+  Range range;
+  std::vector<Ns> windows;
+  for (const BucketEnd end : {BucketEnd::reached, BucketEnd::not_exceeded}) {
+    range.middle += window(end, BucketAlpha::fitted) / 2;
+    for (const BucketAlpha alpha : {BucketAlpha::least, BucketAlpha::most})
+      windows.push_back(window(end, alpha));
+  }
+  for (const Ns each : windows) range.half = std::max(range.half, std::abs(each - range.middle));
+  return range;
+}
+
+}  // namespace
+
 Prediction predict(const Graph& graph, const Question& question) {
   const Constraints constraints(graph);
   const Outcome before = replay(constraints, {});
-  Assumption assumption = assumption_of(graph, question);
+  const Assumption assumption = assumption_of(graph, question);
   std::optional<Buckets> buckets;
-  if (question.bucket) {
-    buckets.emplace(graph, *question.bucket).apply(assumption);
-    if (buckets->messages() == 0)
-      throw Error(ErrorKind::usage,
-                  "--bucket: this run has no all-reduce of known size in a data-parallel group");
-  }
-  std::vector<Ns> least;
-  if (question.perfect_overlap) {
-    least = busiest_streams(graph, assumption);
-    remove_all_transfers(assumption);
-  }
-  const Outcome after = replay(constraints, assumption);
-  Ns window = after.window.length();
-  for (const Ns bound : least) window = std::max(window, bound);
+  if (question.bucket) buckets.emplace(graph, *question.bucket);
+  const Replayed after =
+      replay_question(constraints, question, assumption, buckets ? &*buckets : nullptr);
+  if (buckets && buckets->messages() == 0)
+    throw Error(ErrorKind::usage,
+                "--bucket: this run has no all-reduce of known size in a data-parallel group");
 
   Prediction prediction;
   prediction.question = words(question);
   prediction.steps = step_count(graph.job());
   prediction.step = before.window.length() / prediction.steps;
-  prediction.predicted = window / prediction.steps;
-  prediction.by_rank = by_rank(graph, after, least);
+  prediction.predicted = after.window / prediction.steps;
+  prediction.by_rank = by_rank(graph, after.outcome, after.least);
+  Ns open = 0;  // half of what buckets leave open
+  if (buckets) {
+    const Range range = bucket_range(constraints, question, assumption);
+    prediction.predicted = range.middle / prediction.steps;
+    open = range.half / prediction.steps;
+  }
 
   bool recorded = true;
   for (const RankTimeline& rank : graph.job().ranks)
     recorded = recorded && (rank.work.size() == 0 || rank.work.recorded_waits);
   const double change =
       std::abs(static_cast<double>(prediction.step) - static_cast<double>(prediction.predicted));
-  const auto half = static_cast<Ns>(change * (recorded ? kPartOfChange : kPartOfChangeInferred) +
-                                    static_cast<double>(prediction.step) *
-                                        (recorded ? kPartOfStep : kPartOfStepInferred));
+  auto half = static_cast<Ns>(change * (recorded ? kPartOfChange : kPartOfChangeInferred) +
+                              static_cast<double>(prediction.step) *
+                                  (recorded ? kPartOfStep : kPartOfStepInferred));
+  half += open;
   const bool changed = prediction.question != words({});
   prediction.lower = std::max<Ns>(0, prediction.predicted - (changed ? half : 0));
   prediction.upper = prediction.predicted + (changed ? half : 0);

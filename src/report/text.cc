@@ -13,9 +13,19 @@ namespace {
 
 constexpr std::size_t kNoteIndent = 10;  // of what follows a note's severity
 
-// Lines of at most a screen's width; those behind the first are indented.
+// "1. Rank 5 is slow": what wraps stands below the words.
+bool is_numbered(std::string_view text) {
+  return text.size() > 3 && text[0] >= '0' && text[0] <= '9' && text.substr(1, 2) == ". ";
+}
+
+// Lines of at most a screen's width; those behind the first are indented, as the first is if the
+// text begins with blanks.
 std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string out;
+  const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+  std::string out(blanks, ' ');
+  text.remove_prefix(blanks);
+  indent += blanks;
+  if (blanks == 0 && is_numbered(text)) indent += 3;
   std::size_t column = indent;
   for (std::size_t from = 0; from < text.size();) {
     const std::size_t to = std::min(text.find(' ', from), text.size());
@@ -49,10 +59,31 @@ void write_head(const Report& report, const Style& style, Sink& sink) {
   if (!job.nccl_version.empty()) line += " " + printable(job.nccl_version);
   if (!job.steps.empty()) line += ", steps " + format_ranks(job.steps);
   sink.append(fmt::format("{}{}{}\n", style.bold, line, style.off));
+}
+
+void write_lines(const Result& result, Sink& sink) {
+  for (const std::string& sentence : result.lines)
+    sink.append(wrapped(printable(sentence), 0) + "\n");
+}
+
+// What matters on one screen: each answer's sentences, then its tables.
+void write_first(const Report& report, const Style& style, Sink& sink) {
+  for (const Result& result : report.results) {
+    if (!result.first) continue;
+    if (!result.lines.empty()) sink.append("\n");
+    write_lines(result, sink);
+    for (const Table& table : result.tables) write_text_table(table, style, sink);
+  }
+}
+
+void write_rest(const Report& report, const Style& style, Sink& sink) {
   sink.append("\n");
   for (const Result& result : report.results) {
-    for (const std::string& sentence : result.lines)
-      sink.append(wrapped(printable(sentence), 0) + "\n");
+    if (!result.first) write_lines(result, sink);
+  }
+  for (const Result& result : report.results) {
+    if (result.first) continue;
+    for (const Table& table : result.tables) write_text_table(table, style, sink);
   }
 }
 
@@ -93,9 +124,8 @@ void write_footnote(const Report& report, const Style& style, Sink& sink) {
 void write_text(const Report& report, const WriteOptions& options, Sink& sink) {
   const Style& style = options.color ? kColor : kPlain;
   write_head(report, style, sink);
-  for (const Result& result : report.results) {
-    for (const Table& table : result.tables) write_text_table(table, style, sink);
-  }
+  write_first(report, style, sink);
+  write_rest(report, style, sink);
   write_footnote(report, style, sink);
   write_notes(report, style, sink);
 }

@@ -143,12 +143,11 @@ void RankRecorder::add_sync(const RuntimeCall& call, int index) {
   const auto correlation = static_cast<std::uint64_t>(Profile::correlation(index));
   const Interval own = profile_.own(call.start, call.end);
   const bool waits = call.kind == CallKind::stream_wait;
-  if (!waits)
-    builder_.add_sync_call({.start = own.start,
-                            .end = own.end,
-                            .correlation = correlation,
-                            .thread = thread(),
-                            .kind = SyncKind::stream_sync});
+  builder_.add_sync_call({.start = own.start,
+                          .end = own.end,
+                          .correlation = correlation,
+                          .thread = thread(),
+                          .kind = waits ? SyncKind::stream_wait : SyncKind::stream_sync});
   if (!profile_.options().sync_records) return;
   const auto stream = [this](std::int64_t number) {
     return Stream{.device = profile_.device(), .context = 1, .stream = number};
