@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_mismatch.h"
 
 namespace commlens {
@@ -104,6 +105,8 @@ void CandidateSearch::collect_stalled() {
     const Ranks behind = group.ranks_at(pending.front(), Standing::waiting);
     const Ranks done = group.ranks_at(pending.front(), Standing::completed);
     if (2 * behind.size() >= behind.size() + done.size()) continue;
+    // Else it is only an older dump than those of the others.
+    if (!shows_hang(job_, group, pending.front())) continue;
     if (!std::all_of(behind.begin(), behind.end(),
                      [this](std::int64_t rank) { return is_stalled(job_, rank); }))
       continue;

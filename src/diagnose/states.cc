@@ -1,10 +1,12 @@
 // Ranks whose device is behind: everyone called the operation, others have completed or begun it.
 //
-// A difference alone is no fault, since dumps are written one after the other; it counts where the
-// rank's oldest pending call is the one that others are done with, so that nothing else holds it.
+// A difference alone is no fault, since dumps are written one after the other: something must prove
+// that the job hangs, else it is an open question (remarks.cc). It counts where the rank's oldest
+// pending call is the one that others are done with, so that nothing else holds it.
 #include <algorithm>
 #include <map>
 
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_mismatch.h"
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
@@ -78,18 +80,19 @@ void add(const JointCalls& job, const JointGroup& group, std::int64_t number,
 }
 
 // Where the group stands: its lowest pending number, if no member is missing from it.
-void look_at(const JointCalls& job, const JointGroup& group,
+void look_at(const JointCalls& job, const JointGroup& group, bool hangs,
              std::vector<DiagnosisFinding>& findings) {
   const std::vector<std::int64_t> pending = group.pending();
   if (pending.empty() || group.numbers_mixed || !first_mismatch(group).empty()) return;
   if (!group.ranks_at(pending.front(), Standing::not_called).empty()) return;
-  add(job, group, pending.front(), findings);
+  if (hangs || shows_hang(job, group, pending.front())) add(job, group, pending.front(), findings);
 }
 
 std::vector<DiagnosisFinding> find_states(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
+  const bool log_says = logs_time_out(witnesses);
   for (const JointCalls& job : join_calls(witnesses)) {
-    for (const JointGroup& group : job.groups) look_at(job, group, findings);
+    for (const JointGroup& group : job.groups) look_at(job, group, log_says, findings);
   }
   return findings;
 }

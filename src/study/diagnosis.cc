@@ -145,6 +145,8 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   diagnosis.findings = order_findings(std::move(findings));
   diagnosis.logs = summarize_logs(witnesses);
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
+  for (std::string& text : unproven_hangs(witnesses, diagnosis.findings))
+    diagnosis.open_questions.push_back(std::move(text));
   if (diagnosis.findings.empty()) {
     for (std::string& text : unfinished_setups(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
