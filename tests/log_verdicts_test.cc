@@ -349,14 +349,63 @@ TEST(LogVerdicts, NoGpuDirectRdma) {
   const std::string without =
       "node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0\n";
   EXPECT_EQ(said(without), "misconfiguration likely");
-  EXPECT_EQ(
-      said(without +
-           "node-a:1:2 [0] NCCL INFO Channel 01/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA\n"),
-      "none");
   EXPECT_EQ(said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/IB/0\n"),
             "none");
   EXPECT_EQ(
       said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/Socket/0\n"),
+      "none");
+}
+
+// One line a receive: rank `to`, process `to` of its host.
+std::string receive_line(std::string_view host, int to, std::string_view via, int channel = 0) {
+  return std::string(host) + ":" + std::to_string(100 + to) + ":2 [0] NCCL INFO Channel 0" +
+         std::to_string(channel) + "/0 : 9[1] -> " + std::to_string(to) + "[0] [receive] via " +
+         std::string(via) + "\n";
+}
+
+TEST(LogVerdicts, GpuDirectRdmaOnSomeHostsOnly) {
+  const std::string some = receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                           receive_line("node-a", 1, "NET/IB/1/GDRDMA") +
+                           receive_line("node-b", 2, "NET/IB/0");
+  const auto findings = judge_text(some);
+  EXPECT_EQ(verdict_words(findings), "misconfiguration odd=2 likely");
+  EXPECT_EQ(findings[0].message,
+            "no receive over the network uses GPU Direct RDMA on node-b, and all do on node-a: "
+            "transfers to the former pass host memory");
+  EXPECT_EQ(findings[0].evidence[0], "run.log:3: Channel 0 : 9 -> 2 [receive] via NET/IB/0");
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 receive_line("node-b", 2, "NET/IB/0/GDRDMA(PCI)/Shared")),
+            "none");
+  // Sends go without on many machines whose receives do not.
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 "node-b:1:2 [0] NCCL INFO Channel 00/0 : 2[0] -> 0[0] [send] via NET/IB/0\n"),
+            "none");
+  // Another network is another thing.
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 receive_line("node-b", 2, "NET/Socket/0")),
+            "none");
+}
+
+// A GPU that is far from an adapter does without, by NCCL's own choice: no line says whether it is.
+TEST(LogVerdicts, GpuDirectRdmaWithSomeAdaptersOnly) {
+  const auto far = judge_text(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                              receive_line("node-a", 0, "NET/IB/1", 1));
+  EXPECT_EQ(verdict_words(far), "misconfiguration odd=0 undecidable");
+  EXPECT_NE(far[0].message.find("rank 0 (pid 100 on node-a) with adapter 1, 1 of 1"),
+            std::string::npos)
+      << far[0].message;
+  EXPECT_NE(far[0].message.find("Missing: how far"), std::string::npos);
+  // The same pair with and without: distance does not explain it.
+  EXPECT_EQ(
+      said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-a", 0, "NET/IB/0", 1)),
+      "misconfiguration odd=0 likely");
+  // Two jobs: each as it is.
+  EXPECT_EQ(
+      said("node-a:100:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x1 - "
+           "Init START\n"
+           "node-b:102:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x2 - "
+           "Init START\n" +
+           receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 2, "NET/IB/0")),
       "none");
 }
 

@@ -10,6 +10,7 @@ extern const Verdict kLogAdapters;
 extern const Verdict kLogCalls;
 extern const Verdict kLogErrors;
 extern const Verdict kLogFabric;
+extern const Verdict kLogGdr;
 extern const Verdict kLogInit;
 extern const Verdict kLogJobs;
 extern const Verdict kLogSettings;
@@ -26,7 +27,7 @@ namespace {
 constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kP2pSizes,
                                   &kStates,       &kTimeouts,   &kLogErrors,    &kLogTimeouts,
                                   &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogAdapters,
-                                  &kLogFabric,    &kLogInit,    &kTraceWaits};
+                                  &kLogFabric,    &kLogGdr,     &kLogInit,      &kTraceWaits};
 
 }  // namespace
 
