@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/perf.h"
 #include "diagnose/joint_calls.h"
+#include "diagnose/log_duplicates.h"
 #include "diagnose/log_summary.h"
 #include "diagnose/order.h"
 #include "diagnose/remarks.h"
@@ -149,6 +150,8 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
     diagnosis.open_questions.push_back(std::move(text));
   if (diagnosis.findings.empty()) {
     for (std::string& text : unfinished_setups(witnesses))
+      diagnosis.open_questions.push_back(std::move(text));
+    for (std::string& text : shared_host_names(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
   }
   return diagnosis;
