@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "diagnose/joint_hangs.h"
+
 namespace commlens {
 namespace {
 
@@ -183,6 +185,7 @@ JointCalls Joiner::join(const std::vector<const Witness*>& witnesses) {
   conclude();
   for (auto& [key, group] : groups_) joint.groups.push_back(std::move(group));
   find_pending(joint);
+  find_hang_signs(joint);
   return joint;
 }
 

@@ -5,19 +5,10 @@
 #include "model/witness_log.h"
 
 namespace commlens {
-namespace {
-
-std::int64_t latest_of(const Witness& witness) {
-  std::int64_t latest = 0;
-  for (const WitnessCall& call : witness.calls) latest = std::max(latest, call.created_ns);
-  return latest;
-}
-
-}  // namespace
 
 std::int64_t latest_time(const JointCalls& job) {
   std::int64_t latest = 0;
-  for (const auto& [rank, witness] : job.witnesses) latest = std::max(latest, latest_of(*witness));
+  for (const auto& [rank, time] : job.latest) latest = std::max(latest, time);
   return latest;
 }
 
@@ -35,21 +26,26 @@ bool logs_time_out(const std::vector<Witness>& witnesses) {
     const auto& lines = witness.log->watchdog;
     return std::any_of(lines.begin(), lines.end(), [](const LogWatchdog& line) {
       return line.kind == LogWatchdog::Kind::timed_out ||
+             line.kind == LogWatchdog::Kind::position ||
              line.kind == LogWatchdog::Kind::dump_signal;
     });
   });
 }
 
-bool any_timed_out(const JointCalls& job) {
+void find_hang_signs(JointCalls& job) {
+  for (const auto& [rank, witness] : job.witnesses) {
+    std::int64_t& latest = job.latest[rank];
+    for (const WitnessCall& call : witness->calls) latest = std::max(latest, call.created_ns);
+  }
   const std::int64_t latest = latest_time(job);
-  return std::any_of(job.pending.begin(), job.pending.end(), [latest](const auto& row) {
+  job.timed_out = std::any_of(job.pending.begin(), job.pending.end(), [latest](const auto& row) {
     return std::any_of(row.second.begin(), row.second.end(),
                        [latest](const PendingCall& call) { return timed_out(call.seen, latest); });
   });
 }
 
 bool shows_hang(const JointCalls& job, const JointGroup& group, std::int64_t number) {
-  if (any_timed_out(job)) return true;
+  if (job.timed_out) return true;
   // Each rank by its own file alone: the next one may have been written a minute later. Clocks of
   // hosts, and calls that wait on a device behind others, differ by less.
   constexpr std::int64_t kMoment = 30'000'000'000;
@@ -62,8 +58,9 @@ bool shows_hang(const JointCalls& job, const JointGroup& group, std::int64_t num
   }
   if (last_call <= 0) return false;
   return std::any_of(group.ranks.begin(), group.ranks.end(), [&](const auto& entry) {
-    const RankInGroup& row = entry.second;
-    return row.at(number) == Standing::waiting && latest_of(*row.witness) - last_call >= kMoment;
+    const auto latest = job.latest.find(entry.first);
+    return entry.second.at(number) == Standing::waiting && latest != job.latest.end() &&
+           latest->second - last_call >= kMoment;
   });
 }
 

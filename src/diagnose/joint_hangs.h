@@ -8,14 +8,14 @@
 
 namespace commlens {
 
+// Fills `latest` and `timed_out`; the rest is there.
+void find_hang_signs(JointCalls& job);
 // The latest time that any witness of the job speaks of; 0: none does.
 std::int64_t latest_time(const JointCalls& job);
 // A call that was given up, or is older than its timeout.
 bool timed_out(const SeenCall& seen, std::int64_t latest);
 // Whether a log beside the dumps says that a watchdog gave up.
 bool logs_time_out(const std::vector<Witness>& witnesses);
-// Whether any call of the job timed out.
-bool any_timed_out(const JointCalls& job);
 // Whether more than a moment lies between the last call of an operation and what one of those who
 // wait in it did later, or some call of the job timed out: dumps of a running job, written one
 // after the other, show ranks at different points too.

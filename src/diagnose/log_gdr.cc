@@ -31,25 +31,32 @@ struct GdrReceive {
   const std::string& host() const { return process.facts().host; }
 };
 
-// Of the networks that have it at all.
-std::vector<GdrReceive> receives_of(const std::vector<ProcessRef>& company) {
-  const std::set<ProcessRef> members(company.begin(), company.end());
-  std::set<const Witness*> logs;
-  for (const ProcessRef& process : company) logs.insert(process.witness);
-  std::vector<GdrReceive> all;
-  std::map<std::string, GdrUse> networks;
-  for (const Witness* log : logs) {
+using Company = std::vector<ProcessRef>;
+
+// Of each company, in the order of these; only of networks that some of its receives have it on,
+// and some have not.
+std::vector<std::vector<GdrReceive>> receives_of(const LogView& view,
+                                                 const std::vector<Company>& companies) {
+  std::map<ProcessRef, std::size_t> company_of;
+  for (std::size_t i = 0; i < companies.size(); ++i) {
+    for (const ProcessRef& process : companies[i]) company_of.emplace(process, i);
+  }
+  std::vector<std::vector<GdrReceive>> all(companies.size());
+  std::map<std::pair<std::size_t, std::string>, GdrUse> networks;
+  for (const Witness* log : view.logs) {
     for (const LogChannel& channel : log->log->channels) {
-      const ProcessRef process{log, channel.process};
-      if (channel.transport != LogTransport::net || !channel.receives || !members.contains(process))
-        continue;
-      networks[channel.network].add(channel.gdr);
-      all.push_back({process, &channel});
+      if (channel.transport != LogTransport::net || !channel.receives) continue;
+      const auto company = company_of.find({log, channel.process});
+      if (company == company_of.end()) continue;
+      networks[{company->second, channel.network}].add(channel.gdr);
+      all[company->second].push_back({company->first, &channel});
     }
   }
-  std::erase_if(all, [&networks](const GdrReceive& receive) {
-    return !networks[receive.channel->network].mixed();
-  });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::erase_if(all[i], [&networks, i](const GdrReceive& receive) {
+      return !networks[{i, receive.channel->network}].mixed();
+    });
+  }
   return all;
 }
 
@@ -180,8 +187,7 @@ std::vector<DiagnosisFinding> find_partial_gdr(const std::vector<Witness>& witne
   std::vector<DiagnosisFinding> findings;
   // What only costs speed is no answer to what ended the job.
   if (has_failed(view)) return findings;
-  for (const std::vector<ProcessRef>& company : Companies(view).list()) {
-    const std::vector<GdrReceive> receives = receives_of(company);
+  for (const std::vector<GdrReceive>& receives : receives_of(view, Companies(view).list())) {
     if (receives.empty()) continue;
     auto by_host = find_hosts_without(receives);
     const GdrPlaces places = places_of(receives);

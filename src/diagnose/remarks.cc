@@ -166,7 +166,7 @@ std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
       });
   if (!names_ranks || logs_time_out(witnesses)) return {};
   for (const JointCalls& job : join_calls(witnesses)) {
-    if (job.witnesses.empty() || job.pending.empty() || any_timed_out(job)) continue;
+    if (job.witnesses.empty() || job.pending.empty() || job.timed_out) continue;
     return {
         "nothing in these dumps proves a hang (no call was given up or is older than its timeout): "
         "if the job was running when they were written, one after the other, ranks are a few calls "
