@@ -135,7 +135,7 @@ TEST(Diagnose, ARankThatCalledOneTooManyIsAhead) {
 // The others are still in the call before.
 TEST(Diagnose, ARankAheadOfOthersThatStillWait) {
   DumpJob job = running_job(4);
-  job.ranks({0, 1, 3}, {.seq = 5});
+  job.ranks({0, 1, 3}, {.seq = 5, .retired = true});
   job.call(2, {.seq = 5, .state = "completed"});
   job.call(2, {.seq = 6});
   EXPECT_EQ(words(job.findings()),
@@ -144,7 +144,7 @@ TEST(Diagnose, ARankAheadOfOthersThatStillWait) {
 
 TEST(Diagnose, ARankBehindOthersThatHaveLeftItsCall) {
   DumpJob job = running_job(4);
-  job.call(2, {.seq = 5});
+  job.call(2, {.seq = 5, .retired = true});
   job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
   job.ranks({0, 1, 3}, {.seq = 6});
   EXPECT_EQ(words(job.findings()),
@@ -403,6 +403,20 @@ TEST(Diagnose, DumpsOfARunningJobShowRanksAtDifferentPoints) {
   later.call(2, {.seq = 5});
   later.all({.seq = 6});
   EXPECT_EQ(words(later.findings()), "");
+}
+
+// Nor does one that is a call ahead of a file that was written a moment earlier.
+TEST(Diagnose, AFileThatIsOneCallOlder) {
+  for (const bool retired : {false, true}) {
+    DumpJob job = running_job(4);
+    job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+    job.call(2, {.seq = 5, .retired = retired});
+    job.ranks({0, 1, 3}, {.seq = 6});
+    const std::string found = words(job.findings());
+    EXPECT_EQ(found.empty(), !retired) << found;
+    job.only_pending();
+    EXPECT_NE(words(job.findings()).find("missing=2"), std::string::npos);
+  }
 }
 
 // Who has not called is named all the same; that it hangs is the user's word, until something

@@ -185,7 +185,6 @@ JointCalls Joiner::join(const std::vector<const Witness*>& witnesses) {
   conclude();
   for (auto& [key, group] : groups_) joint.groups.push_back(std::move(group));
   find_pending(joint);
-  find_hang_signs(joint);
   return joint;
 }
 
@@ -345,7 +344,11 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   const auto lists = split_jobs(witnesses);
   std::vector<JointCalls> jobs;
   jobs.reserve(lists.size());  // pending calls point into their job
-  for (const auto& job : lists) jobs.push_back(Joiner().join(job));
+  const bool logs_say = logs_time_out(witnesses);
+  for (const auto& job : lists) {
+    jobs.push_back(Joiner().join(job));
+    find_hang_signs(jobs.back(), logs_say);
+  }
   return jobs;
 }
 

@@ -32,16 +32,18 @@ bool logs_time_out(const std::vector<Witness>& witnesses) {
   });
 }
 
-void find_hang_signs(JointCalls& job) {
+void find_hang_signs(JointCalls& job, bool logs_say) {
   for (const auto& [rank, witness] : job.witnesses) {
     std::int64_t& latest = job.latest[rank];
     for (const WitnessCall& call : witness->calls) latest = std::max(latest, call.created_ns);
   }
   const std::int64_t latest = latest_time(job);
-  job.timed_out = std::any_of(job.pending.begin(), job.pending.end(), [latest](const auto& row) {
-    return std::any_of(row.second.begin(), row.second.end(),
-                       [latest](const PendingCall& call) { return timed_out(call.seen, latest); });
-  });
+  job.timed_out =
+      logs_say || std::any_of(job.pending.begin(), job.pending.end(), [latest](const auto& row) {
+        return std::any_of(row.second.begin(), row.second.end(), [latest](const PendingCall& call) {
+          return timed_out(call.seen, latest);
+        });
+      });
 }
 
 bool shows_hang(const JointCalls& job, const JointGroup& group, std::int64_t number) {

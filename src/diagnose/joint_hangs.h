@@ -8,8 +8,8 @@
 
 namespace commlens {
 
-// Fills `latest` and `timed_out`; the rest is there.
-void find_hang_signs(JointCalls& job);
+// Fills `latest` and `timed_out`; the rest is there. `logs_say`: logs_time_out.
+void find_hang_signs(JointCalls& job, bool logs_say);
 // The latest time that any witness of the job speaks of; 0: none does.
 std::int64_t latest_time(const JointCalls& job);
 // A call that was given up, or is older than its timeout.

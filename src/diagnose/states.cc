@@ -80,19 +80,18 @@ void add(const JointCalls& job, const JointGroup& group, std::int64_t number,
 }
 
 // Where the group stands: its lowest pending number, if no member is missing from it.
-void look_at(const JointCalls& job, const JointGroup& group, bool hangs,
+void look_at(const JointCalls& job, const JointGroup& group,
              std::vector<DiagnosisFinding>& findings) {
   const std::vector<std::int64_t> pending = group.pending();
   if (pending.empty() || group.numbers_mixed || !first_mismatch(group).empty()) return;
   if (!group.ranks_at(pending.front(), Standing::not_called).empty()) return;
-  if (hangs || shows_hang(job, group, pending.front())) add(job, group, pending.front(), findings);
+  if (shows_hang(job, group, pending.front())) add(job, group, pending.front(), findings);
 }
 
 std::vector<DiagnosisFinding> find_states(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
-  const bool log_says = logs_time_out(witnesses);
   for (const JointCalls& job : join_calls(witnesses)) {
-    for (const JointGroup& group : job.groups) look_at(job, group, log_says, findings);
+    for (const JointGroup& group : job.groups) look_at(job, group, findings);
   }
   return findings;
 }
