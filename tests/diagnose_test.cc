@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "diagnose/remarks.h"
 #include "dump_job.h"
 #include "model/rank_list.h"
 
@@ -111,6 +112,10 @@ TEST(Diagnose, LastCompletedTellsWhoseDeviceStandsStill) {
   }
   job.all({.seq = 7});
   job.all({.seq = 8});
+  EXPECT_EQ(words(job.findings()), "");  // an older file than the others' looks like that
+  job.advance(600000);
+  job.add_group("1", "side", {0});
+  job.call(0, {.seq = 1, .group = "1"});
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(words(job.findings()),
               "missing_rank 0 (default_pg) #7 all_reduce missing=3 odd= likely\n");
@@ -130,7 +135,7 @@ TEST(Diagnose, ARankThatCalledOneTooManyIsAhead) {
 // The others are still in the call before.
 TEST(Diagnose, ARankAheadOfOthersThatStillWait) {
   DumpJob job = running_job(4);
-  job.ranks({0, 1, 3}, {.seq = 5});
+  job.ranks({0, 1, 3}, {.seq = 5, .retired = true});
   job.call(2, {.seq = 5, .state = "completed"});
   job.call(2, {.seq = 6});
   EXPECT_EQ(words(job.findings()),
@@ -139,7 +144,7 @@ TEST(Diagnose, ARankAheadOfOthersThatStillWait) {
 
 TEST(Diagnose, ARankBehindOthersThatHaveLeftItsCall) {
   DumpJob job = running_job(4);
-  job.call(2, {.seq = 5});
+  job.call(2, {.seq = 5, .retired = true});
   job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
   job.ranks({0, 1, 3}, {.seq = 6});
   EXPECT_EQ(words(job.findings()),
@@ -370,10 +375,77 @@ TEST(Diagnose, TheSameCallsInAnotherOrderByTwoThreads) {
 TEST(Diagnose, ADeviceThatIsBehind) {
   DumpJob job = running_job(4);
   job.ranks({0, 1, 3}, {.seq = 5, .state = "started"});
-  job.call(2, {.seq = 5, .state = "scheduled"});
+  job.call(2, {.seq = 5, .state = "scheduled", .retired = true});
   const auto findings = job.findings();
   EXPECT_EQ(words(findings), "state_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 likely\n");
   EXPECT_EQ(findings[0].differing[0].expected, "started");
+}
+
+// Dumps of a running job are written one after the other: without a sign of a hang nobody is named.
+TEST(Diagnose, DumpsOfARunningJobShowRanksAtDifferentPoints) {
+  for (const std::string behind : {"scheduled", "started"}) {
+    DumpJob job = running_job(4);
+    job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+    job.call(2, {.seq = 5, .state = behind});
+    EXPECT_EQ(words(job.findings()), "");
+    const auto remarks = find_remarks(job.witnesses(), false);
+    ASSERT_EQ(remarks.size(), 1U);
+    EXPECT_NE(remarks[0].find("in flight on rank 2, and completed on ranks 0,1,3"),
+              std::string::npos)
+        << remarks[0];
+  }
+  DumpJob two = running_job(2);
+  two.call(0, {.seq = 5, .state = "started"});
+  two.call(1, {.seq = 5, .state = "scheduled"});
+  EXPECT_EQ(words(two.findings()), "");
+  DumpJob later = running_job(4);
+  later.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+  later.call(2, {.seq = 5});
+  later.all({.seq = 6});
+  EXPECT_EQ(words(later.findings()), "");
+}
+
+// Nor does one that is a call ahead of a file that was written a moment earlier.
+TEST(Diagnose, AFileThatIsOneCallOlder) {
+  for (const bool retired : {false, true}) {
+    DumpJob job = running_job(4);
+    job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+    job.call(2, {.seq = 5, .retired = retired});
+    job.ranks({0, 1, 3}, {.seq = 6});
+    const std::string found = words(job.findings());
+    EXPECT_EQ(found.empty(), !retired) << found;
+    job.only_pending();
+    EXPECT_NE(words(job.findings()).find("missing=2"), std::string::npos);
+  }
+}
+
+// Who has not called is named all the same; that it hangs is the user's word, until something
+// proves it.
+TEST(Diagnose, WhereNothingProvesAHangItIsSaid) {
+  for (const bool retired : {false, true}) {
+    DumpJob job = running_job(4);
+    job.ranks({0, 1, 3}, {.seq = 5, .retired = retired});
+    const auto findings = job.findings();
+    EXPECT_EQ(words(findings),
+              "missing_rank 0 (default_pg) #5 all_reduce missing=2 odd= certain\n");
+    EXPECT_EQ(unproven_hangs(job.witnesses(), findings).empty(), retired);
+  }
+}
+
+// The same difference, and the rank behind went on for a minute by its own file.
+TEST(Diagnose, ADeviceThatIsBehindForAMinute) {
+  for (const bool waits : {false, true}) {
+    DumpJob job = running_job(4);
+    job.add_group("1", "side", {2});
+    job.add_group("2", "other", {0});
+    job.ranks({0, 1, 3}, {.seq = 5, .state = "completed"});
+    job.call(2, {.seq = 5, .state = "started"});
+    job.advance(60000);
+    // Another rank's file is only later by that; no sign of a hang.
+    job.call(waits ? 2 : 0, {.seq = 1, .state = "completed", .group = waits ? "1" : "2"});
+    EXPECT_EQ(words(job.findings()),
+              waits ? "state_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 likely\n" : "");
+  }
 }
 
 TEST(Diagnose, ACallThatWasGivenUpTimedOut) {

@@ -30,6 +30,17 @@ def read(path):
     return path.read_text(encoding="utf-8")
 
 
+def check_format_pages():
+    """Each page says how to capture the format, what it can and cannot answer, and shows a command that reads it."""
+    for page in sorted((DOCS / "formats").glob("*.md")):
+        text, name = read(page), f"docs/formats/{page.name}"
+        for heading in ("How to capture", "What it can answer", "What it cannot"):
+            expect(re.search(rf"^## {heading}$", without_code(text), flags=re.M), f'{name}: lacks the heading "{heading}"')
+        blocks = re.findall(r"^```.*?^```$", text, flags=re.M | re.S)
+        shown = any(re.search(r"^commlens (analyze|diagnose) \S", block, flags=re.M) for block in blocks)
+        expect(shown or re.search(r"`commlens analyze [^`]+`", text), f"{name}: shows no command that reads it")
+
+
 def without_code(text):
     return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
 
@@ -321,6 +332,7 @@ def main():
                    f"{path.relative_to(ROOT)}: is not as tests/docs_test.py COMMLENS --update writes it")
         check_options(program)
         check_names(program, folder)
+        check_format_pages()
         check_layers()
         check_links()
     finish()

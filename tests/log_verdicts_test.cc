@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "diagnose/log_duplicates.h"
 #include "log_job.h"
 
 namespace commlens {
@@ -337,6 +338,66 @@ TEST(LogVerdicts, DuplicateGpu) {
             "duplicate_gpu odd=0,1 certain");
 }
 
+std::string setup_line(std::string_view host, int pid, int rank, std::string_view bus,
+                       std::string_view end = "Init START") {
+  return std::string(host) + ":" + std::to_string(pid) +
+         ":1 [0] NCCL INFO ncclCommInitRank comm 0x" + std::to_string(pid) + " rank " +
+         std::to_string(rank) + " nranks 3 cudaDev 0 nvmlDev 0 busId " + std::string(bus) +
+         " commId 0x7 - " + std::string(end) + "\n";
+}
+
+// Without NCCL's own warning: by the hosts and buses of the lines that begin a communicator.
+TEST(LogVerdicts, DuplicateGpuByTheRanksOwnLines) {
+  const auto findings =
+      judge_text(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
+                 setup_line("node-a", 3, 2, "5d000"));
+  EXPECT_EQ(verdict_words(findings), "duplicate_gpu odd=0,1 likely");
+  ASSERT_EQ(findings[0].evidence.size(), 2U);
+  EXPECT_EQ(findings[0].evidence[0], "run.log:1: node-a: rank 0 nranks 3 cudaDev 0 busId 3b000");
+  // Another bus, another host, another communicator.
+  EXPECT_EQ(said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "5d000")),
+            "none");
+  EXPECT_EQ(said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-b", 2, 1, "3b000")),
+            "none");
+  EXPECT_EQ(
+      said(setup_line("node-a", 1, 0, "3b000") +
+           "node-a:2:1 [0] NCCL INFO comm 0x2 rank 1 nranks 3 cudaDev 0 busId 3b000 commId 0x8 - "
+           "Init START\n"),
+      "none");
+  // NCCL's own warning says it with certainty, and once.
+  EXPECT_EQ(said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
+                 "node-a:1:2 [0] init.cc:867 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 "
+                 "both on CUDA device 3b000\n"),
+            "duplicate_gpu odd=0,1 certain");
+}
+
+// Machines of one name have the same buses, too.
+TEST(LogVerdicts, MachinesOfOneNameAreNoDuplicateGpu) {
+  std::string text;
+  for (const int rank : {0, 1}) text += setup_line("worker", 1 + rank, rank, "3b000");
+  for (const int rank : {0, 1})
+    text += setup_line("worker", 1 + rank, rank, "3b000", "Init COMPLETE");
+  EXPECT_EQ(said(text), "none");  // NCCL refuses one GPU, and they came up
+  std::vector<Witness> witnesses;
+  witnesses.push_back(read_log_text(text));
+  ASSERT_EQ(shared_host_names(witnesses).size(), 1U);
+  EXPECT_NE(shared_host_names(witnesses)[0].find("ranks 0,1 of commId 0x7"), std::string::npos);
+  const std::string begun =
+      setup_line("worker", 1, 0, "3b000") + setup_line("worker", 2, 1, "3b000");
+  EXPECT_EQ(said(begun + "worker:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 3 nNodes 3 localRanks 1 "
+                         "localRank 0 MNNVL 0\n"),
+            "none");
+  EXPECT_EQ(said(setup_line("localhost", 1, 0, "3b000") + setup_line("localhost", 2, 1, "3b000")),
+            "none");
+  // Two machines of two GPUs, or four processes on two GPUs: the lines are the same.
+  std::string even;
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string line = setup_line("worker", 1 + rank, rank, rank % 2 == 0 ? "3b000" : "5d000");
+    even += line.replace(line.find("nranks 3"), 8, "nranks 4");
+  }
+  EXPECT_EQ(said(even), "duplicate_gpu odd=0-3 undecidable");
+}
+
 TEST(LogVerdicts, TorchrunsListOfFailures) {
   const auto findings = judge_text(
       "node-a:1:2 [0] NCCL INFO x\nRoot Cause (first observed failure):\n[0]:\n  time      : x\n"
@@ -349,14 +410,106 @@ TEST(LogVerdicts, NoGpuDirectRdma) {
   const std::string without =
       "node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0\n";
   EXPECT_EQ(said(without), "misconfiguration likely");
-  EXPECT_EQ(
-      said(without +
-           "node-a:1:2 [0] NCCL INFO Channel 01/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA\n"),
-      "none");
   EXPECT_EQ(said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [send] via NET/IB/0\n"),
             "none");
   EXPECT_EQ(
       said("node-a:1:2 [0] NCCL INFO Channel 00/0 : 3[3] -> 4[0] [receive] via NET/Socket/0\n"),
+      "none");
+}
+
+// The odd one passes the size of the whole, the others that of one rank's part.
+TEST(LogVerdicts, TheWholeForAPart) {
+  for (const std::string op : {"ReduceScatter", "AllGather", "AllReduce"}) {
+    std::string text = inits();
+    for (int rank = 0; rank < 4; ++rank) text += call(rank, op, 0, rank == 2 ? 4096 : 1024);
+    const auto findings = judge_text(text);
+    EXPECT_EQ(verdict_words(findings), "size_mismatch odd=2 certain");
+    const bool told = findings[0].message.find("the size of the whole") != std::string::npos;
+    EXPECT_EQ(told, op != "AllReduce") << findings[0].message;
+    std::string same = inits();
+    for (int rank = 0; rank < 4; ++rank) same += call(rank, op, 0, 1024);
+    EXPECT_EQ(said(same), "none");
+  }
+}
+
+std::string p2p(int rank, std::string_view op, int peer, int count, int datatype = 7) {
+  std::string text = call(rank, op, 0, count, datatype);
+  return text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
+}
+
+TEST(LogVerdicts, ASendWhoseReceiveTakesOther) {
+  // Uneven, as of an all-to-all of unequal parts; in any order.
+  const std::string even = inits() + p2p(0, "Send", 1, 8) + p2p(0, "Recv", 1, 9) +
+                           p2p(1, "Recv", 0, 8) + p2p(1, "Send", 0, 9);
+  EXPECT_EQ(said(even), "none");
+  const auto findings = judge_text(even + p2p(0, "Send", 1, 1024) + p2p(1, "Recv", 0, 512));
+  EXPECT_EQ(verdict_words(findings), "size_mismatch undecidable");
+  EXPECT_EQ(findings[0].message,
+            "send 1 of rank 0 to rank 1 in commId 0xab brings 1024 elements of float32, and its "
+            "receive takes 512 elements of float32; it cannot be said who of them is wrong");
+  ASSERT_EQ(findings[0].evidence.size(), 2U);
+  EXPECT_EQ(said(even + p2p(0, "Send", 1, 8, 7) + p2p(1, "Recv", 0, 8, 9)),
+            "dtype_mismatch undecidable");
+  // The same bytes of another type; a receive that has not been called yet.
+  EXPECT_EQ(said(even + p2p(0, "Send", 1, 8, 7) + p2p(1, "Recv", 0, 16, 9)), "none");
+  EXPECT_EQ(said(even + p2p(0, "Send", 1, 8)), "none");
+  // A cut line may be the receive that is meant; and an excerpt may begin anywhere.
+  EXPECT_EQ(said(even + "node-a:101:101 [1] NCCL INFO Recv: opCount 1 sendb\n" +
+                 p2p(0, "Send", 1, 1024) + p2p(1, "Recv", 0, 512)),
+            "none");
+  EXPECT_EQ(said(p2p(0, "Send", 1, 1024) + p2p(1, "Recv", 0, 512)), "none");
+}
+
+// One line a receive: rank `to`, process `to` of its host.
+std::string receive_line(std::string_view host, int to, std::string_view via, int channel = 0) {
+  return std::string(host) + ":" + std::to_string(100 + to) + ":2 [0] NCCL INFO Channel 0" +
+         std::to_string(channel) + "/0 : 9[1] -> " + std::to_string(to) + "[0] [receive] via " +
+         std::string(via) + "\n";
+}
+
+TEST(LogVerdicts, GpuDirectRdmaOnSomeHostsOnly) {
+  const std::string some = receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                           receive_line("node-a", 1, "NET/IB/1/GDRDMA") +
+                           receive_line("node-b", 2, "NET/IB/0");
+  const auto findings = judge_text(some);
+  EXPECT_EQ(verdict_words(findings), "misconfiguration odd=2 likely");
+  EXPECT_EQ(findings[0].message,
+            "no receive over the network uses GPU Direct RDMA on node-b, and all do on node-a: "
+            "transfers to the former pass host memory");
+  EXPECT_EQ(findings[0].evidence[0], "run.log:3: Channel 0 : 9 -> 2 [receive] via NET/IB/0");
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 receive_line("node-b", 2, "NET/IB/0/GDRDMA(PCI)/Shared")),
+            "none");
+  // Sends go without on many machines whose receives do not.
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 "node-b:1:2 [0] NCCL INFO Channel 00/0 : 2[0] -> 0[0] [send] via NET/IB/0\n"),
+            "none");
+  // Another network is another thing.
+  EXPECT_EQ(said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                 receive_line("node-b", 2, "NET/Socket/0")),
+            "none");
+}
+
+// A GPU that is far from an adapter does without, by NCCL's own choice: no line says whether it is.
+TEST(LogVerdicts, GpuDirectRdmaWithSomeAdaptersOnly) {
+  const auto far = judge_text(receive_line("node-a", 0, "NET/IB/0/GDRDMA") +
+                              receive_line("node-a", 0, "NET/IB/1", 1));
+  EXPECT_EQ(verdict_words(far), "misconfiguration odd=0 undecidable");
+  EXPECT_NE(far[0].message.find("rank 0 (pid 100 on node-a) with adapter 1, 1 of 1"),
+            std::string::npos)
+      << far[0].message;
+  EXPECT_NE(far[0].message.find("Missing: how far"), std::string::npos);
+  // The same pair with and without: distance does not explain it.
+  EXPECT_EQ(
+      said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-a", 0, "NET/IB/0", 1)),
+      "misconfiguration odd=0 likely");
+  // Two jobs: each as it is.
+  EXPECT_EQ(
+      said("node-a:100:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x1 - "
+           "Init START\n"
+           "node-b:102:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x2 - "
+           "Init START\n" +
+           receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 2, "NET/IB/0")),
       "none");
 }
 

@@ -402,13 +402,22 @@ TEST(NcclTests, WrongResultsAreSaid) {
         "#       size    count    type   redop  root    time   algbw   busbw #wrong     time   "
         "algbw   busbw #wrong\n"
         "     1048576   262144   float     sum    -1   50.00   20.97   20.97      " +
-            std::string(out) + "    40.00   26.21   26.21      " + std::string(in) + "\n");
-    return measured.notes.count(Note::wrong_results);
+            std::string(out) + "    40.00   26.21   26.21      " + std::string(in) +
+            "\n     2097152   524288   float     sum    -1   50.00   20.97   20.97      0    40.00 "
+            "  "
+            "26.21   26.21      0\n");
+    if (measured.notes.count(Note::odd_record) > 0) return std::int64_t{-1};
+    return static_cast<std::int64_t>(measured.notes.count(Note::wrong_results));
   };
   EXPECT_EQ(wrong("0", "0"), 0);
   EXPECT_EQ(wrong("N/A", "N/A"), 0);
   EXPECT_EQ(wrong("0", "3"), 1);
   EXPECT_EQ(wrong("7", "N/A"), 1);
+  EXPECT_EQ(wrong("0", "1.04858e+06"), 1);
+  // No number of results: the row is left out, and counted.
+  for (const std::string_view odd :
+       {"-1", "nan", "inf", "0.5", "1e+300", "x", "99999999999999999999"})
+    EXPECT_EQ(wrong("0", odd), -1) << odd;
 }
 
 TEST(Frameworks, EveryFormOfATable) {
@@ -474,11 +483,18 @@ TEST(Frameworks, RowsThatCannotBeReadAreCounted) {
       "   2.0 MB   10   nan   10.00   0.52   0.48\n"
       "   3.0 MB   0    100.00   10.00   0.52   0.48\n"
       "   4.0 MB   10   100.00\n"
+      "   2.0 QB   10   100.00   10.00   0.52   0.48\n"
+      "  -2.0 KB   10   100.00   10.00   0.52   0.48\n"
+      "  5.0 EB    10   100.00   10.00   0.52   0.48\n"
+      "   nan B    10   100.00   10.00   0.52   0.48\n"
+      "loss 2.0 LR 10 100.00 10.00\n"
+      "[Rank 0] rank=0 | comm op: all_reduce | time (ms): 9.46 | msg size: -1.0 MB | algbw (Gbps): "
+      "1.00  | busbw (Gbps): 1.00\n"
       "allocated 2.0 GB of 80 GB\n"
       "step 7 took 100.00 ms\n");
   ASSERT_EQ(measured.calls.size(), 1U);
   EXPECT_EQ(measured.calls[0].count, 10);
-  EXPECT_EQ(measured.notes.count(Note::odd_record), 3);
+  EXPECT_EQ(measured.notes.count(Note::odd_record), 8);
 }
 
 TEST(Frameworks, TheDictionaryOfASummary) {

@@ -136,6 +136,17 @@ TEST(NcclLogTime, WithinTheYear) {
   EXPECT_EQ(find_log_time("[1970-01-01 00:00:01] ").since_epoch, 1'000'000'000);
   EXPECT_EQ(find_log_time("[E201 00:00:01.000000002 x.cpp:1]").since_epoch, -1);
   EXPECT_EQ(find_log_time("[9999-01-01 00:00:01] ").since_epoch, -1);
+  // Days that there are not, and years whose nanoseconds do not fit, are no dates at all.
+  for (const std::string_view none :
+       {"[2025-02-30 00:00:01] ", "[2025-02-29 00:00:01] ", "[2025-04-31 00:00:01] ",
+        "[2025-01-00 00:00:01] ", "[2262-01-01 00:00:01] ", "[9999-01-01 00:00:01] ",
+        "[1969-12-31 00:00:01] ", "[E0230 00:00:01.5 x.cpp:1]", "[E0431 00:00:01.5 x.cpp:1]"}) {
+    EXPECT_EQ(find_log_time(none).in_year, -1) << none;
+    EXPECT_EQ(find_log_time(none).since_epoch, -1) << none;
+  }
+  EXPECT_EQ(find_log_time("[2024-02-29 00:00:01] ").in_year, 59 * day + 1'000'000'000);
+  EXPECT_EQ(find_log_time("[E0229 00:00:01 x.cpp:1]").in_year, 59 * day + 1'000'000'000);
+  EXPECT_EQ(find_log_time("[2261-12-31 23:59:59] ").since_epoch, 9'214'646'399 * 1'000'000'000L);
   EXPECT_EQ(find_log_time("[0000-01-01 00:00:01] ").since_epoch, -1);
 }
 

@@ -25,6 +25,8 @@ node-a:4242:4242 [0] NCCL INFO NCCL_NET_PLUGIN_API_KEY set by environment to @.
 node-a:4242:4242 [0] NCCL INFO NCCL_CONF_FILE set by environment to https://joe:correct-horse@proxy:80/x
 node-a:4242:4242 [0] NCCL INFO HF_TOKEN=@ was found in the environment
 node-a:4242:4242 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>
+node-a:4242:4242 [0] NCCL INFO NET/IB : Using [0]https://joe:correct-horse@nic:1/RoCE [1]token=@:1/IB [RO]; OOB eth0:10.0.0.1<0>
+node-a:4242:4242 [0] NCCL INFO Channel 00/0 : 1[1] -> 0[0] [receive] via NET/IB token=@/0/GDRDMA
 node-a:4242:4242 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId 0xabc - Init START
 node-a:4242:4242 [0] NCCL INFO ncclCommInitRank comm 0x10 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 3b000 commId 0xabc - Init COMPLETE
 node-a:4242:4242 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x7f0 recvbuff 0x7f1 count 256 datatype 7 op 0 root 0 comm 0x10 [nranks=2] stream 0x55
@@ -43,7 +45,7 @@ RuntimeError: NCCL error in: x.cpp:1, unhandled system error, api_key=@
 def kineto(rank):
     """A small trace with an environment in its metadata, in its arguments and in what no reader asks for."""
     meta = ('"Collective name": "allreduce", "In msg nelems": 256, "Out msg nelems": 256, "dtype": "Float", "Group size": 2, '
-            '"Process Group Name": "0", "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1]"')
+            '"Process Group Name": "0", "Process Group Description": "mesh https://joe:correct-horse@store/", "Process Group Ranks": "[0, 1]"')
     events = []
     for seq in range(1, 9):
         at, end = 1000 * seq, f'"External id": {seq}, "correlation": {seq}, "API_TOKEN": "{SECRET}", '
@@ -69,7 +71,8 @@ def dump(rank):
              "timeout_ms": 600000, "env": {"HF_TOKEN": SECRET},
              "frames": [{"name": f"step_token={SECRET}", "filename": "train.py", "line": 42, "locals": {"token": SECRET}}]}
     return json.dumps({"version": "2.9", "env": {"HF_TOKEN": SECRET}, "comm_lib_version": "2.21.5",
-                       "pg_config": {"0": {"name": "0", "desc": f"mesh password={PLAIN}", "ranks": "[0, 1]", "password": SECRET}},
+                       "pg_config": {"0": {"name": "0", "desc": f"mesh password={PLAIN}", "ranks": "[0, 1]", "password": SECRET},
+                                     f"password={PLAIN}": {"name": f"password={PLAIN}", "desc": "", "ranks": "[0, 1]"}},
                        "pg_status": {}, "entries": [entry] if rank == 0 else []})
 
 
@@ -78,12 +81,19 @@ def inspector():
     lines = []
     for number in range(4):
         lines.append(json.dumps({
-            "header": {"id": "0xabc", "comm_name": "world", "rank": 0, "n_ranks": 2, "nnodes": 1, "token": SECRET},
+            "header": {"id": "0xabc", "comm_name": f"world password={PLAIN}", "rank": 0, "n_ranks": 2, "nnodes": 1, "token": SECRET},
             "metadata": {"inspector_output_format_version": "v4.0", "git_rev": SECRET, "rec_mechanism": "nccl_profiler_interface",
-                         "dump_timestamp_us": 1750000000000000, "hostname": "node-a", "pid": PID, "env": {"HF_TOKEN": SECRET}},
+                         "dump_timestamp_us": 1750000000000000, "hostname": f"https://joe:{PLAIN}@node-a", "pid": PID, "env": {"HF_TOKEN": SECRET}},
             "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_msg_size_bytes": 1024, "coll_exec_time_us": 50,
                           "coll_timing_source": "kernel_gpu", "coll_algobw_gbs": 0.0, "coll_busbw_gbs": 0.0}, "args": SECRET}))
     return "\n".join(lines) + "\n"
+
+
+def prometheus():
+    """Its metrics, with labels that hold what they should not."""
+    labels = (f'node="https://joe:{PLAIN}@node-a",gpu="GPU0 token={SECRET}",collective="AllReduce",comm_id="0xabc",'
+              f'comm_name="password={PLAIN}",nranks="2",n_nodes="1",message_size="1-2MB",algo_proto="RING_{SECRET}"')
+    return f'nccl_bus_bandwidth_gbs{{{labels}}} 10.5\nnccl_collective_exec_time_microseconds{{{labels}}} 50\n'
 
 
 def write_inputs(folder):
@@ -93,6 +103,7 @@ def write_inputs(folder):
         (folder / f"dump_{rank}").write_text(dump(rank))
     (folder / "nccl.log").write_text(LOG.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
     (folder / "inspector.log").write_text(inspector())
+    (folder / "metrics.prom").write_text(prometheus())
     make_nsys.write(folder / "export.sqlite", SECRET)
     damaged = folder / "damaged"
     damaged.mkdir()

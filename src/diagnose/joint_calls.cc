@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "diagnose/joint_hangs.h"
+
 namespace commlens {
 namespace {
 
@@ -342,7 +344,11 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   const auto lists = split_jobs(witnesses);
   std::vector<JointCalls> jobs;
   jobs.reserve(lists.size());  // pending calls point into their job
-  for (const auto& job : lists) jobs.push_back(Joiner().join(job));
+  const bool logs_say = logs_time_out(witnesses);
+  for (const auto& job : lists) {
+    jobs.push_back(Joiner().join(job));
+    find_hang_signs(jobs.back(), logs_say);
+  }
   return jobs;
 }
 

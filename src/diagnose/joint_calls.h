@@ -86,6 +86,10 @@ struct JointCalls {
   std::vector<JointGroup> groups;                            // by name, then members
   std::map<std::int64_t, const Witness*> witnesses;          // those of one rank each
   std::map<std::int64_t, std::vector<PendingCall>> pending;  // by rank, in the order of the calls
+  // By rank, the latest time that its own file speaks of, and whether any call timed out
+  // (joint_hangs.h).
+  std::map<std::int64_t, std::int64_t> latest;
+  bool timed_out = false;
 
   bool is_idle(std::int64_t rank) const { return !pending.contains(rank); }
   // The ranks that have a call pending together with one of these, or with one who has, and so on;

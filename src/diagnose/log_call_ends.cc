@@ -13,6 +13,7 @@
 #include "diagnose/log_call_ends.h"
 
 #include <algorithm>
+#include <map>
 
 namespace commlens {
 namespace {
@@ -38,33 +39,52 @@ std::vector<CallEnd> call_ends(const LogView& view, const LogGroup& group) {
   std::vector<CallEnd> ends;
   if (!group.joined_by_id || static_cast<std::int64_t>(group.members.size()) != group.nranks)
     return ends;
+  std::map<std::pair<const Witness*, std::uint32_t>, std::size_t> place;  // in `ends`
   for (const LogMember& member : group.members) {
     const LogComm& comm = member.facts();
     const auto rank = rank_of_process(view, *member.witness, comm.process, comm.device);
     if (!nothing_lost(*member.witness) || comm.complete_line == 0 || !rank) return {};
-    CallEnd end{.member = &member, .rank = *rank, .calls = 0, .last = nullptr};
-    for (const LogCall& call : member.witness->log->calls) {
-      const bool own = call.comm == member.comm && call.op != Op::send && call.op != Op::recv &&
-                       call.op != Op::put_get;
-      if (!own) continue;
-      ++end.calls;
-      end.last = &call;
+    place.try_emplace({member.witness, member.comm.value}, ends.size());
+    ends.push_back({.member = &member, .rank = *rank, .calls = 0, .last = nullptr});
+  }
+  for (const Witness* witness : view.logs) {
+    for (const LogCall& call : witness->log->calls) {
+      if (call.op == Op::send || call.op == Op::recv || call.op == Op::put_get) continue;
+      const auto found = place.find({witness, call.comm.value});
+      if (found == place.end()) continue;
+      ++ends[found->second].calls;
+      ends[found->second].last = &call;
     }
-    ends.push_back(end);
   }
   return ends;
 }
 
+// What members of a communicator did, asked for again and again.
+class KnownEnds {
+ public:
+  explicit KnownEnds(const LogView& view) : view_(view) {}
+  const std::vector<CallEnd>& of(const LogGroup& group) {
+    const auto [found, is_new] = known_.try_emplace(&group);
+    if (is_new) found->second = call_ends(view_, group);
+    return found->second;
+  }
+
+ private:
+  const LogView& view_;
+  std::map<const LogGroup*, std::vector<CallEnd>> known_;
+};
+
 // Whether the process may wait in another communicator than `group`: it made a call there that
 // some member did not, or what its members did is not known.
-bool held_elsewhere(const LogView& view, const LogGroup& group, const CallEnd& end) {
+bool held_elsewhere(const LogView& view, KnownEnds& known, const LogGroup& group,
+                    const CallEnd& end) {
   for (const LogGroup& other : view.groups) {
     if (&other == &group || other.nranks == 1) continue;
     const auto own = std::find_if(other.members.begin(), other.members.end(), [&](const auto& m) {
       return m.witness == end.member->witness && m.facts().process == end.member->facts().process;
     });
     if (own == other.members.end()) continue;
-    const std::vector<CallEnd> ends = call_ends(view, other);
+    const std::vector<CallEnd>& ends = known.of(other);
     const auto here =
         std::find_if(ends.begin(), ends.end(), [&](const CallEnd& e) { return e.member == &*own; });
     if (here == ends.end()) return true;
@@ -80,8 +100,9 @@ std::string call_words(const CallEnd& end) {
          " of the communicator";
 }
 
-std::optional<DiagnosisFinding> behind_in(const LogView& view, const LogGroup& group) {
-  const std::vector<CallEnd> ends = call_ends(view, group);
+std::optional<DiagnosisFinding> behind_in(const LogView& view, KnownEnds& known,
+                                          const LogGroup& group) {
+  const std::vector<CallEnd>& ends = known.of(group);
   if (ends.size() < 3) return std::nullopt;
   const auto most = std::max_element(
       ends.begin(), ends.end(), [](const auto& a, const auto& b) { return a.calls < b.calls; });
@@ -96,7 +117,7 @@ std::optional<DiagnosisFinding> behind_in(const LogView& view, const LogGroup& g
     const LogProcess& process = log.processes[end.member->facts().process.index()];
     const bool told = end.last != nullptr && end.calls + 1 == most->calls && one_file(end, *most) &&
                       process.last_line > most->last->line;
-    if (!told || held_elsewhere(view, group, end)) return std::nullopt;
+    if (!told || held_elsewhere(view, known, group, end)) return std::nullopt;
     finding.missing_ranks.push_back(end.rank);
     finding.evidence.push_back(
         evidence_line(*end.member->witness, end.last->line,
@@ -128,8 +149,9 @@ std::optional<DiagnosisFinding> behind_in(const LogView& view, const LogGroup& g
 }  // namespace
 
 std::optional<DiagnosisFinding> find_behind_by_calls(const LogView& view) {
+  KnownEnds known(view);
   for (const LogGroup& group : view.groups) {
-    if (auto finding = behind_in(view, group)) return finding;
+    if (auto finding = behind_in(view, known, group)) return finding;
   }
   return std::nullopt;
 }

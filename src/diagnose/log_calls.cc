@@ -247,6 +247,22 @@ const Same* most_of(const std::map<Same, std::size_t>& counts, const LogGroup& g
   return nullptr;
 }
 
+// NCCL takes the count of one rank's part: of an all-gather what it sends, of a reduce-scatter what
+// it receives. "; that is 4 times as many, ..." where one side passed the whole.
+std::string whole_for_part(const Same& odd, const Same& most, std::int64_t nranks) {
+  const bool parted = odd.op == most.op &&
+                      (odd.op == Op::all_gather || odd.op == Op::reduce_scatter ||
+                       odd.op == Op::all_to_all || odd.op == Op::gather || odd.op == Op::scatter);
+  if (!parted || nranks < 2 || odd.datatype != most.datatype) return {};
+  const bool more = odd.count / nranks == most.count && odd.count % nranks == 0;
+  const bool less = most.count / nranks == odd.count && most.count % nranks == 0;
+  if (odd.count == 0 || most.count == 0 || (!more && !less)) return {};
+  return std::string("; the factor is the number of ranks, as where ") +
+         (more ? "these pass" : "the others pass") +
+         " the size of the whole, and NCCL takes that of one rank's part (what it " +
+         (odd.op == Op::reduce_scatter || odd.op == Op::scatter ? "receives" : "sends") + ")";
+}
+
 std::string row_text(const Row& row) {
   return row.by_op_count ? "opCount " + hex(row.number) : "call " + std::to_string(row.number);
 }
@@ -285,6 +301,11 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
     const DifferingRank& example = finding.differing.front();
     finding.message += ": " + ranks_in_words(odd) + (odd.size() == 1 ? " has " : " have ") +
                        example.value + ", the others " + example.expected;
+    for (const auto& [same, count] : counts) {
+      if (first->field != "count" || field_text(same, "count") != example.value) continue;
+      finding.message += whole_for_part(same, *most, group.nranks);
+      break;
+    }
   } else if (most == nullptr) {
     finding.message += "; which side is wrong cannot be told: no value has a majority";
   }

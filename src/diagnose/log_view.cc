@@ -117,17 +117,81 @@ void add_guessed_groups(LogView& view) {
   }
 }
 
-std::optional<std::int64_t> test_rank(const Witness& witness, const LogProcess& process,
-                                      std::int64_t device) {
+std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+}  // namespace
+
+// Everything that tells ranks, by what it is looked up with: a log can be of ten thousand
+// processes.
+struct LogRanks {
+  using Process = std::pair<const Witness*, std::uint32_t>;
+  std::map<Process, std::vector<const LogComm*>> comms;
+  std::map<std::tuple<const Witness*, std::int64_t, std::string_view>,
+           std::vector<const LogFacts::TestRank*>>
+      tests;  // by pid and host
+  // Who bears a launcher's mark; a second one makes it a node's.
+  struct Marked {
+    const LogProcess* first = nullptr;
+    bool several = false;
+  };
+  std::map<std::int64_t, Marked> marks;
+};
+
+namespace {
+
+LogRanks make_log_ranks(const LogView& view) {
+  LogRanks ranks;
+  for (const Witness* witness : view.logs) {
+    const LogFacts& log = *witness->log;
+    for (const LogComm& comm : log.comms) {
+      if (comm.rank >= 0 && comm.parent == 0)
+        ranks.comms[{witness, comm.process.value}].push_back(&comm);
+    }
+    for (const auto& row : log.test_ranks)
+      ranks.tests[{witness, row.pid, short_name(row.host)}].push_back(&row);
+    for (const LogProcess& process : log.processes) {
+      if (process.hint < 0 || process.pid < 0) continue;
+      LogRanks::Marked& mark = ranks.marks[process.hint];
+      if (mark.first == nullptr) mark.first = &process;
+      mark.several =
+          mark.several || process.pid != mark.first->pid || process.host != mark.first->host;
+    }
+  }
+  return ranks;
+}
+
+const LogRanks& ranks_of(const LogView& view) {
+  if (view.ranks == nullptr) view.ranks = std::make_shared<const LogRanks>(make_log_ranks(view));
+  return *view.ranks;
+}
+
+std::optional<std::int64_t> test_rank(const LogRanks& ranks, const Witness& witness,
+                                      const LogProcess& process, std::int64_t device) {
+  const auto rows = ranks.tests.find({&witness, process.pid, short_name(process.host)});
+  if (rows == ranks.tests.end()) return std::nullopt;
   std::optional<std::int64_t> found;
-  for (const auto& row : witness.log->test_ranks) {
-    if (row.pid != process.pid ||
-        row.host.substr(0, row.host.find('.')) != process.host.substr(0, process.host.find('.')))
-      continue;
-    if (found && row.device != device) continue;
-    found = row.rank;
+  for (const auto* row : rows->second) {
+    if (!found || row->device == device) found = row->rank;
   }
   return found;
+}
+
+// The largest communicator is the one of all ranks, if any is.
+std::optional<std::int64_t> comm_rank(const std::vector<const LogComm*>& comms,
+                                      std::int64_t device) {
+  const LogComm* best = nullptr;
+  bool several = false;
+  for (const LogComm* comm : comms) {
+    if (best == nullptr || comm->nranks > best->nranks) {
+      best = comm;
+      several = false;
+    } else if (comm->nranks == best->nranks && comm->rank != best->rank) {
+      several = true;
+      if (comm->device == device && best->device != device) best = comm;
+    }
+  }
+  if (best != nullptr && (!several || best->device == device)) return best->rank;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -145,31 +209,16 @@ LogView make_log_view(const std::vector<Witness>& witnesses) {
 
 std::optional<std::int64_t> rank_of_process(const LogView& view, const Witness& witness,
                                             LogProcessId process, std::int64_t device) {
-  // The largest communicator is the one of all ranks, if any is.
-  const LogComm* best = nullptr;
-  bool several = false;
-  for (const LogComm& comm : witness.log->comms) {
-    if (comm.process != process || comm.rank < 0 || comm.parent != 0) continue;
-    if (best == nullptr || comm.nranks > best->nranks) {
-      best = &comm;
-      several = false;
-    } else if (comm.nranks == best->nranks && comm.rank != best->rank) {
-      several = true;
-      if (comm.device == device && best->device != device) best = &comm;
-    }
+  const LogRanks& ranks = ranks_of(view);
+  if (const auto comms = ranks.comms.find({&witness, process.value}); comms != ranks.comms.end()) {
+    if (const auto rank = comm_rank(comms->second, device)) return rank;
   }
-  if (best != nullptr && (!several || best->device == device)) return best->rank;
   const LogProcess& facts = witness.log->processes[process.index()];
-  if (const auto rank = test_rank(witness, facts, device)) return rank;
+  if (const auto rank = test_rank(ranks, witness, facts, device)) return rank;
   if (facts.pid < 0 || facts.hint < 0 || facts.hint_varies || !witness.log->hints_are_ranks)
     return std::nullopt;
   // A mark that stands before lines of several processes is a node's, not a rank's.
-  for (const Witness* log : view.logs) {
-    for (const LogProcess& other : log->log->processes) {
-      const bool same = other.pid == facts.pid && other.host == facts.host;
-      if (!same && other.hint == facts.hint && other.pid >= 0) return std::nullopt;
-    }
-  }
+  if (ranks.marks.at(facts.hint).several) return std::nullopt;
   return facts.hint;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,9 +35,12 @@ struct LogGroup {
   std::vector<LogMember> members;  // by rank, unknown ones last
 };
 
+struct LogRanks;  // which process is which rank, by process
+
 struct LogView {
   std::vector<const Witness*> logs;
   std::vector<LogGroup> groups;
+  mutable std::shared_ptr<const LogRanks> ranks;  // made when first asked for
 };
 
 LogView make_log_view(const std::vector<Witness>& witnesses);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_mismatch.h"
 
 namespace commlens {
@@ -21,6 +22,7 @@ class CandidateSearch {
   void collect();
   void collect_p2p();
   void collect_stalled();
+  bool is_passing(const WaitCandidate& candidate) const;
 
   const JointCalls& job_;
   WaitCandidates found_;
@@ -45,6 +47,7 @@ void CandidateSearch::collect() {
                               .p2p = nullptr,
                               .called = false};
       candidate.unseen = merged_ranks(candidate.unseen, candidate.absent);
+      if (is_passing(candidate)) break;
       if (!candidate.not_called.empty()) {
         found_.collectives.push_back(std::move(candidate));
         unseen = {};
@@ -59,6 +62,29 @@ void CandidateSearch::collect() {
   };
   std::stable_sort(found_.collectives.begin(), found_.collectives.end(), earlier);
   std::stable_sort(found_.unseen.begin(), found_.unseen.end(), earlier);
+}
+
+// Whether those who have not called it are only in the call before it, which those who wait have
+// left: a dump that was written a moment earlier looks like that. One of pending calls alone is of
+// a job that hung, mostly; who is further behind, or has nothing pending, is asked about.
+bool CandidateSearch::is_passing(const WaitCandidate& candidate) const {
+  const JointGroup& group = *candidate.group;
+  const std::int64_t before = candidate.number - 1;
+  if (candidate.not_called.empty()) return false;
+  const bool close =
+      std::all_of(candidate.not_called.begin(), candidate.not_called.end(), [&](std::int64_t rank) {
+        const RankInGroup& row = group.ranks.at(rank);
+        const auto pending = job_.pending.find(rank);
+        return row.at(before) == Standing::waiting && !row.witness->only_pending &&
+               pending != job_.pending.end() && pending->second.front().group == &group &&
+               pending->second.front().seen.call->number == before;
+      });
+  return close &&
+         std::all_of(candidate.waiting.begin(), candidate.waiting.end(),
+                     [&](std::int64_t rank) {
+                       return group.ranks.at(rank).at(before) == Standing::completed;
+                     }) &&
+         !shows_hang(job_, group, before);
 }
 
 // Sends and receives whose other side tells all that it has pending, and has no counterpart there.
@@ -104,6 +130,8 @@ void CandidateSearch::collect_stalled() {
     const Ranks behind = group.ranks_at(pending.front(), Standing::waiting);
     const Ranks done = group.ranks_at(pending.front(), Standing::completed);
     if (2 * behind.size() >= behind.size() + done.size()) continue;
+    // Else it is only an older dump than those of the others.
+    if (!shows_hang(job_, group, pending.front())) continue;
     if (!std::all_of(behind.begin(), behind.end(),
                      [this](std::int64_t rank) { return is_stalled(job_, rank); }))
       continue;

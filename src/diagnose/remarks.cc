@@ -4,6 +4,7 @@
 #include <set>
 
 #include "diagnose/joint_calls.h"
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_traces.h"
 #include "diagnose/words.h"
 #include "model/witness_trace.h"
@@ -27,10 +28,18 @@ void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
   for (const JointGroup& group : job.groups) {
     const auto pending = group.pending();
     if (pending.empty() || ++shown > kMost) continue;
+    const std::vector<std::int64_t> done = group.ranks_at(pending.front(), Standing::completed);
     remarks.push_back(operation_words(group, pending.front()) + " was in flight on " +
                       rank_words(group.ranks_at(pending.front(), Standing::waiting)) +
-                      " when the dumps were written, and nothing tells whether it hangs; if it "
-                      "does, look at the network and the GPUs of these ranks");
+                      (done.empty() ? "" : ", and completed on " + rank_words(done) + ",") +
+                      " when the dumps were written, and nothing tells whether it hangs" +
+                      (done.empty() ? ""
+                                    : ": dumps of a running job are written one after the "
+                                      "other, and differ like that") +
+                      "; if it does, look at the network and the GPUs of " +
+                      (done.empty() ? "these ranks"
+                                    : "those in flight; a second set of dumps, a minute later, "
+                                      "would tell"));
   }
 }
 
@@ -145,6 +154,25 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
     add_p2p_in_flight(job, remarks);
   }
   return remarks;
+}
+
+std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
+                                        const std::vector<DiagnosisFinding>& findings) {
+  const bool names_ranks =
+      std::any_of(findings.begin(), findings.end(), [](const DiagnosisFinding& finding) {
+        return finding.confidence != Confidence::undecidable &&
+               (finding.kind == DiagnosisKind::missing_rank ||
+                finding.kind == DiagnosisKind::rank_ahead);
+      });
+  if (!names_ranks) return {};
+  for (const JointCalls& job : join_calls(witnesses)) {
+    if (job.witnesses.empty() || job.pending.empty() || job.timed_out) continue;
+    return {
+        "nothing in these dumps proves a hang (no call was given up or is older than its timeout): "
+        "if the job was running when they were written, one after the other, ranks are a few calls "
+        "apart in passing; a second set of dumps, a minute later, would tell"};
+  }
+  return {};
 }
 
 }  // namespace commlens

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/diagnosis.h"
 #include "model/witness.h"
 
 namespace commlens {
@@ -11,5 +12,10 @@ namespace commlens {
 // Sentences: whose dumps are absent; and, where nothing was found, what was under way, since calls
 // in flight look alike whether they hang or not.
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found);
+
+// A sentence where ranks are told to be missing or ahead by dumps that nothing proves to be of a
+// hang: those of a running job, written one after the other, look alike.
+std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
+                                        const std::vector<DiagnosisFinding>& findings);
 
 }  // namespace commlens

@@ -1,10 +1,12 @@
 // Ranks whose device is behind: everyone called the operation, others have completed or begun it.
 //
-// A difference alone is no fault, since dumps are written one after the other; it counts where the
-// rank's oldest pending call is the one that others are done with, so that nothing else holds it.
+// A difference alone is no fault, since dumps are written one after the other: something must prove
+// that the job hangs, else it is an open question (remarks.cc). It counts where the rank's oldest
+// pending call is the one that others are done with, so that nothing else holds it.
 #include <algorithm>
 #include <map>
 
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_mismatch.h"
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
@@ -83,7 +85,7 @@ void look_at(const JointCalls& job, const JointGroup& group,
   const std::vector<std::int64_t> pending = group.pending();
   if (pending.empty() || group.numbers_mixed || !first_mismatch(group).empty()) return;
   if (!group.ranks_at(pending.front(), Standing::not_called).empty()) return;
-  add(job, group, pending.front(), findings);
+  if (shows_hang(job, group, pending.front())) add(job, group, pending.front(), findings);
 }
 
 std::vector<DiagnosisFinding> find_states(const std::vector<Witness>& witnesses) {

@@ -2,29 +2,13 @@
 // who is behind it. Needs proof that it hung: dumps are also written on request, while all is well.
 #include <algorithm>
 
+#include "diagnose/joint_hangs.h"
 #include "diagnose/joint_mismatch.h"
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
 
 namespace commlens {
 namespace {
-
-// The latest time that any witness of the job speaks of.
-std::int64_t latest_time(const JointCalls& job) {
-  std::int64_t latest = 0;
-  for (const auto& [rank, witness] : job.witnesses) {
-    for (const WitnessCall& call : witness->calls) latest = std::max(latest, call.created_ns);
-  }
-  return latest;
-}
-
-bool timed_out(const SeenCall& seen, std::int64_t latest) {
-  const WitnessCall& call = *seen.call;
-  if (call.gave_up) return true;
-  constexpr std::int64_t kMostMilliseconds = std::int64_t{1} << 42U;
-  return call.timeout_ms > 0 && call.timeout_ms < kMostMilliseconds && call.created_ns > 0 &&
-         latest - call.created_ns >= call.timeout_ms * 1'000'000;
-}
 
 void add(const JointGroup& group, std::int64_t number, std::vector<DiagnosisFinding>& findings) {
   DiagnosisFinding finding = group.finding(DiagnosisKind::timeout, number);

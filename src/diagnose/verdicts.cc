@@ -8,10 +8,13 @@ namespace commlens {
 extern const Verdict kFingerprints;
 extern const Verdict kLogAdapters;
 extern const Verdict kLogCalls;
+extern const Verdict kLogDuplicates;
 extern const Verdict kLogErrors;
 extern const Verdict kLogFabric;
+extern const Verdict kLogGdr;
 extern const Verdict kLogInit;
 extern const Verdict kLogJobs;
+extern const Verdict kLogP2p;
 extern const Verdict kLogSettings;
 extern const Verdict kLogTimeouts;
 extern const Verdict kMismatches;
@@ -23,10 +26,10 @@ extern const Verdict kTraceWaits;
 
 namespace {
 
-constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kMissingRanks, &kP2pSizes,
-                                  &kStates,       &kTimeouts,   &kLogErrors,    &kLogTimeouts,
-                                  &kLogCalls,     &kLogJobs,    &kLogSettings,  &kLogAdapters,
-                                  &kLogFabric,    &kLogInit,    &kTraceWaits};
+constexpr std::array kVerdicts = {
+    &kFingerprints, &kMismatches,  &kMissingRanks,  &kP2pSizes, &kStates,      &kTimeouts,
+    &kLogErrors,    &kLogTimeouts, &kLogCalls,      &kLogJobs,  &kLogSettings, &kLogAdapters,
+    &kLogFabric,    &kLogGdr,      &kLogDuplicates, &kLogP2p,   &kLogInit,     &kTraceWaits};
 
 }  // namespace
 

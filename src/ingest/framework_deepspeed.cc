@@ -82,6 +82,17 @@ bool begins_table(std::string_view line) {
          line.find("Count") != std::string_view::npos;
 }
 
+// "2.0 KB", and what is meant to be one: "-2.0 KB", "2.0 QB", "nan B".
+bool resembles_size(std::string_view text) {
+  if (printed_size(text)) return true;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t letters = std::min(text.find_last_not_of("BKMGTPEZYRQi") + 1, text.size());
+  const std::string_view unit = text.substr(letters);
+  const std::string_view number = trimmed_text(text.substr(0, letters));
+  return !unit.empty() && unit.size() <= 3 && unit.ends_with('B') &&
+         (printed_number(number) || number == "nan" || number == "inf");
+}
+
 // A size, and behind it numbers or what stands for one: the figures of a table, whole or not.
 bool looks_like_row(const std::vector<std::string_view>& words) {
   const auto is_figure = [](std::string_view word) {
@@ -89,9 +100,9 @@ bool looks_like_row(const std::vector<std::string_view>& words) {
            word == "-inf" || word == "-" || word == "*";
   };
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool apart = i + 1 < words.size() && printed_number(words[i]) &&
-                       printed_size(std::string(words[i]) + std::string(words[i + 1]));
-    if (!apart && !printed_size(words[i])) continue;
+    const bool apart = i + 1 < words.size() && is_figure(words[i]) &&
+                       resembles_size(std::string(words[i]) + std::string(words[i + 1]));
+    if (!apart && !resembles_size(words[i])) continue;
     const auto figures = words.begin() + static_cast<std::ptrdiff_t>(i + (apart ? 2 : 1));
     return figures != words.end() && std::all_of(figures, words.end(), is_figure);
   }
@@ -226,7 +237,12 @@ void DeepspeedReader::verbose(std::string_view text, std::int64_t number) {
   const auto [name, caller] =
       name_and_caller(text.substr(kOpKey.size(), times - std::min(times, kOpKey.size())));
   const auto time = milliseconds_to_ns(field(text, "time (ms):"));
-  const auto message = printed_size(field(text, "msg size:"));
+  const std::string_view size = field(text, "msg size:");
+  const auto message = printed_size(size);
+  if (!name.empty() && time && !message && resembles_size(size)) {
+    measured_.notes.add(Note::odd_record, example_line(number, "msg size: " + std::string(size)));
+    return;
+  }
   if (name.empty() || !time || !message) {
     measured_.notes.add(Note::cut_log_line, example_line(number, text));
     return;

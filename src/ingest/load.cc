@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/perf.h"
+#include "ingest/load_secrets.h"
 #include "ingest/measured_format.h"
 #include "ingest/witness_format.h"
 
@@ -127,6 +128,7 @@ void read_measured(const FoundInput& input, const MeasuredFormat& format, Source
   result.measured.format = format.name;
   result.measured.stored_bytes = source.stored_bytes();
   format.read(source, head, result.measured);
+  hide_secrets(result.measured);
   count_perf_bytes(Stage::read, source.position());
   result.usable = true;
 }
@@ -144,7 +146,9 @@ Recording read_recording(const std::string& path, const Format& format, Source& 
   }
   count_perf_bytes(Stage::read, threads > 1 && source.is_plain_file() ? source.stored_bytes()
                                                                       : source.position());
-  return builder.finish();
+  Recording recording = builder.finish();
+  hide_secrets(recording);
+  return recording;
 }
 
 // A recording without GPU events is read a second time for its compute ranges on the host, where

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ingest/load_secrets.h"
 #include "ingest/witness_format.h"
 
 namespace commlens {
@@ -50,6 +51,7 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness
   result.witness.format = format->name;
   result.witness.stored_bytes = source.stored_bytes();
   format->read(source, head, result.witness);
+  hide_secrets(result.witness);
   result.usable = true;
 }
 

@@ -15,6 +15,7 @@ struct LoadedWitness {
   bool usable = false;   // `witness` holds what it gave
   bool skipped = false;  // tells nothing, found in a folder: passed over
   std::string trouble;   // one sentence where it is not usable
+  std::string measured;  // the format, where it is one of measurements that an analysis reads
   Witness witness;       // with its path in any case
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ingest/witness_lines.h"
+#include "ingest/witness_secrets.h"
 
 namespace commlens {
 namespace {
@@ -40,7 +41,8 @@ std::uint32_t GroupIndex::add(const MeasuredGroup& group) {
 std::string example_line(std::int64_t number, std::string_view text) {
   // Values of keys can be secrets: where there are keys, only the place is said.
   if (text.find_first_of("{\"=") != std::string_view::npos) return "line " + std::to_string(number);
-  return "line " + std::to_string(number) + ": " + std::string(text.substr(0, kLongestExample));
+  return "line " + std::to_string(number) + ": " +
+         without_secrets(text.substr(0, 2 * kLongestExample)).substr(0, kLongestExample);
 }
 
 std::vector<std::string_view> blank_separated(std::string_view line) {

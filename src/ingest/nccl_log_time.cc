@@ -20,10 +20,14 @@ std::optional<std::int64_t> fixed(std::string_view text, std::size_t at, std::si
   return decimal_number(text.substr(at, digits));
 }
 
-std::optional<Ns> day_start(std::int64_t month, std::int64_t day) {
+// Nothing for a day that the month does not have. `leap`: or may be one, where no year is said.
+std::optional<Ns> day_start(std::int64_t month, std::int64_t day, bool leap) {
   constexpr std::array<int, 12> kBefore = {0, 31, 60, 91, 121, 152, 182, 213, 244, 274, 305, 335};
-  if (month < 1 || month > 12 || day < 1 || day > 31) return std::nullopt;
-  return (kBefore[static_cast<std::size_t>(month - 1)] + day - 1) * 86'400 * kSecond;
+  constexpr std::array<int, 12> kDays = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  if (month < 1 || month > 12) return std::nullopt;
+  const auto place = static_cast<std::size_t>(month - 1);
+  if (day < 1 || day > kDays[place] || (month == 2 && day == 29 && !leap)) return std::nullopt;
+  return (kBefore[place] + day - 1) * 86'400 * kSecond;
 }
 
 // "11:56:57.642" or "12:54" at `at`.
@@ -60,12 +64,13 @@ std::optional<LogTime> dated_at(std::string_view text, std::size_t at) {
   if (!year || !month || !day || at + 11 >= text.size()) return std::nullopt;
   if (text[at + 4] != text[at + 7] || (text[at + 4] != '-' && text[at + 4] != '/'))
     return std::nullopt;
-  const auto start = day_start(*month, *day);
+  // Nanoseconds of a later year than this do not fit; no log was written before.
+  if (*year < 1970 || *year >= 2262) return std::nullopt;
+  const bool leap = std::chrono::year(static_cast<int>(*year)).is_leap();
+  const auto start = day_start(*month, *day, leap);
   const auto clock = clock_at(text, at + 11);
   if (!start || !clock) return std::nullopt;
-  // Nanoseconds of a later year than this do not fit.
-  const bool fits = *year >= 1970 && *year < 2262;
-  return LogTime{*start + *clock, fits ? days_before(*year, *month, *day) + *clock : -1};
+  return LogTime{*start + *clock, days_before(*year, *month, *day) + *clock};
 }
 
 // "E1129 11:56:57.6" at its number.
@@ -73,7 +78,7 @@ std::optional<LogTime> c10_at(std::string_view text, std::size_t at) {
   for (const std::size_t digits : {std::size_t{4}, std::size_t{3}}) {
     const auto number = fixed(text, at, digits);
     if (!number || at + digits >= text.size() || text[at + digits] != ' ') continue;
-    const auto start = day_start(*number / 100, *number % 100);
+    const auto start = day_start(*number / 100, *number % 100, true);
     const auto clock = clock_at(text, at + digits + 1);
     if (start && clock) return LogTime{*start + *clock, -1};
   }

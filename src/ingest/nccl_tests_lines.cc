@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "base/decimal.h"
@@ -40,6 +41,16 @@ std::optional<double> time_of(std::string_view text) {
   return time && *time >= 0 && *time <= kLongestMicroseconds ? time : std::nullopt;
 }
 
+// How many results are wrong: "0", "N/A", "1.04858e+06". Nothing for what is no such number.
+std::optional<bool> any_wrong(std::string_view text) {
+  constexpr double kMostResults = 1e15;
+  if (text == "N/A") return false;
+  const auto number = printed_number(text);
+  if (!number || *number < 0 || *number > kMostResults || *number != std::floor(*number))
+    return std::nullopt;
+  return *number > 0;
+}
+
 // Two decimals say little of small bandwidths.
 double ratio_of(double algbw, double busbw) { return algbw >= 1 ? busbw / algbw : 0; }
 
@@ -60,8 +71,11 @@ NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
     if (name == "redop" && token.text != "none") row.redop = token.text.substr(0, 40);
     if (name == "oop_time") out = time_of(token.text).value_or(0);
     if (name == "ip_time") in = time_of(token.text).value_or(0);
-    if (name == "oop_wrong" || name == "ip_wrong")
-      row.wrong = row.wrong || whole_number(token.text).value_or(0) > 0;
+    if (name == "oop_wrong" || name == "ip_wrong") {
+      const auto wrong = any_wrong(token.text);
+      if (!wrong && token.text != "null") row.odd_wrong = token.text.substr(0, 40);
+      row.wrong = row.wrong || wrong.value_or(false);
+    }
     if (name == "oop_algbw") algbw = number();
     if (name == "oop_busbw") busbw = number();
   }
@@ -195,8 +209,13 @@ NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
     row_.times.push_back(*time);
   }
   for (const std::size_t place : wrongs_) {
-    if (place <= words.size() && whole_number(words[words.size() - place]).value_or(0) > 0)
-      row_.wrong = true;
+    if (place > words.size()) continue;
+    const std::string_view text = words[words.size() - place];
+    const auto wrong = any_wrong(text);
+    if (!wrong)
+      return odd("\"" + printable(text.substr(0, 40)) +
+                 "\" stands where the number of wrong results should");
+    row_.wrong = row_.wrong || *wrong;
   }
   const std::size_t first = words.size() - times_.front();
   if (first > 3 && !whole_number(words[3]) && words[3] != "-1" && words[3] != "none")

@@ -21,7 +21,8 @@ struct NcclTestsRow {
   // algorithm bandwidth as printed, 0 where these do not tell.
   std::vector<double> times = {};
   double bus_ratio = 0;
-  bool wrong = false;  // its check found results that are not those of the operation
+  bool wrong = false;          // its check found results that are not those of the operation
+  std::string odd_wrong = {};  // what stands where their number should; empty: it is one
 };
 
 // Sample (of eight GPUs; mpirun may put "[1,0]<stdout>:" before each line):

@@ -98,6 +98,8 @@ void RunReader::line(std::string_view text, std::int64_t number) {
 }
 
 void RunReader::take(const NcclTestsRow& row, std::int64_t number) {
+  if (!row.odd_wrong.empty())
+    return measured_.notes.add(Note::odd_record, "line " + std::to_string(number));
   ++measured_.records;
   if (row.wrong) measured_.notes.add(Note::wrong_results, "line " + std::to_string(number));
   // Sizes too small for the number of ranks are printed as rows without any.

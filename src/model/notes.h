@@ -34,6 +34,9 @@ enum class Severity : std::uint8_t {
     "run `commlens formats` for what can be read, or name the format with --input-format")         \
   X(skipped_file, info, "files that are no trace were passed over",                                \
     "nothing to do if they are not meant to be read")                                              \
+  X(left_to_diagnose, info,                                                                        \
+    "logs or dumps were passed over, since they tell of no time: `commlens diagnose` reads them",  \
+    "nothing to do; beside timelines of the same run they are joined with them")                   \
   X(malformed_event, warning,                                                                      \
     "events could not be read and were left out (unescaped quotes or line breaks in a name)",      \
     "newer PyTorch writes them correctly; where the lost events matter, record without Python "    \

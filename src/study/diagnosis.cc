@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/perf.h"
 #include "diagnose/joint_calls.h"
+#include "diagnose/log_duplicates.h"
 #include "diagnose/log_summary.h"
 #include "diagnose/order.h"
 #include "diagnose/remarks.h"
@@ -41,6 +42,7 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
       return;
     }
     if (input.is_measured) {
+      loaded[rows[i]].measured = input.format;
       loaded[rows[i]].trouble =
           input.path + ": is of format " + input.format +
           ", which tells only of calls that ended; `commlens analyze` reads it";
@@ -89,7 +91,19 @@ std::vector<Witness> take_usable(std::vector<LoadedWitness> loaded, Diagnosis& d
   return witnesses;
 }
 
-Error nothing_usable(const Diagnosis& diagnosis, const DiagnoseOptions& options) {
+// "2 files that tell only of calls that ended (bench/a.txt is of format nccl_tests)"; empty: none.
+std::string measured_words(const std::vector<LoadedWitness>& loaded) {
+  const auto is_measured = [](const LoadedWitness& input) { return !input.measured.empty(); };
+  const auto first = std::find_if(loaded.begin(), loaded.end(), is_measured);
+  if (first == loaded.end()) return {};
+  const auto count = std::count_if(loaded.begin(), loaded.end(), is_measured);
+  return std::to_string(count) + (count == 1 ? " file that tells" : " files that tell") +
+         " only of calls that ended (" + first->witness.path + " is of format " + first->measured +
+         ")";
+}
+
+Error nothing_usable(const Diagnosis& diagnosis, const DiagnoseOptions& options,
+                     const std::string& measured) {
   std::string message;
   if (diagnosis.troubles.size() == 1) message = diagnosis.troubles.front();
   if (diagnosis.troubles.size() > 1) {
@@ -98,7 +112,10 @@ Error nothing_usable(const Diagnosis& diagnosis, const DiagnoseOptions& options)
   }
   if (diagnosis.troubles.empty()) {
     for (const std::string& path : options.paths) message += (message.empty() ? "" : ", ") + path;
-    message += ": holds nothing that diagnose can read; `commlens formats` lists what can";
+    message += measured.empty()
+                   ? ": holds nothing that diagnose can read; `commlens formats` lists what can"
+                   : ": holds nothing that diagnose can read, and " + measured +
+                         ", which `commlens analyze` reads";
   }
   return {ErrorKind::input, message};
 }
@@ -131,8 +148,9 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   std::vector<LoadedWitness> loaded = load_witnesses(
       found, {.input_format = options.input_format, .jobs = threads, .progress = options.progress});
   read_timelines(found, options, threads, loaded);
+  const std::string measured = measured_words(loaded);
   std::vector<Witness> witnesses = take_usable(std::move(loaded), diagnosis);
-  if (witnesses.empty()) throw nothing_usable(diagnosis, options);
+  if (witnesses.empty()) throw nothing_usable(diagnosis, options, measured);
 
   // What they say together.
   std::vector<DiagnosisFinding> findings;
@@ -145,8 +163,12 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   diagnosis.findings = order_findings(std::move(findings));
   diagnosis.logs = summarize_logs(witnesses);
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
+  for (std::string& text : unproven_hangs(witnesses, diagnosis.findings))
+    diagnosis.open_questions.push_back(std::move(text));
   if (diagnosis.findings.empty()) {
     for (std::string& text : unfinished_setups(witnesses))
+      diagnosis.open_questions.push_back(std::move(text));
+    for (std::string& text : shared_host_names(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
   }
   return diagnosis;

@@ -73,7 +73,8 @@ UsableInputs report_inputs(std::vector<ReadInput>& inputs, Study& study) {
     }
     study.any_for_diagnose = study.any_for_diagnose || input.for_diagnose;
     if (input.skipped) {
-      if (!input.expected) study.report.notes.add(Note::skipped_file, input.path);
+      const Note why = input.for_diagnose ? Note::left_to_diagnose : Note::skipped_file;
+      if (!input.expected) study.report.notes.add(why, input.path);
       continue;
     }
     InputReport report{
