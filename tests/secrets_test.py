@@ -94,6 +94,7 @@ def write_inputs(folder):
     (folder / "nccl.log").write_text(LOG.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
     (folder / "inspector.log").write_text(inspector())
     make_nsys.write(folder / "export.sqlite", SECRET)
+    make_nsys.write(folder / "export-json.sqlite", SECRET, form="broken")
     damaged = folder / "damaged"
     damaged.mkdir()
     for source in sorted(folder.iterdir()):
