@@ -353,6 +353,162 @@ TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
   EXPECT_EQ(words(two), "all_reduce 1024 dp[0,1] 0/2 - - - - - - - undecidable\n");
 }
 
+// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
+// call.
+Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
+  Measured file;
+  file.path = "plugin.json";
+  file.format = "plugin_trace";
+  file.process = 100;
+  file.host = "node-a";
+  const std::uint32_t group =
+      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
+  for (int i = 0; i < count; ++i) {
+    MeasuredCall call;
+    call.group = group;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.bytes = 1024;
+    call.channels = 2;
+    call.algorithm = file.strings.intern(algorithm);
+    call.protocol = file.strings.intern("LL");
+    file.calls.push_back(call);
+  }
+  return file;
+}
+
+// As operations(), on a stream, of no group.
+std::vector<Comm> ungrouped(const std::string& letters, std::int64_t stream = 0) {
+  std::vector<Comm> comm = operations(letters, static_cast<std::int32_t>(stream));
+  for (Comm& one : comm) {
+    one.group = -1;
+    one.stream = stream;
+  }
+  return comm;
+}
+
+// A timeline that names no group: one communicator's calls are the stream's operations.
+TEST(Joined, WithoutGroupsTheOrderOfAStreamTells) {
+  const Job job = rank_zero({}, ungrouped("ABAAB"));
+  const std::string log = init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                          calls(100, "0x10", "ABAABABAAB") +
+                          tuned(100, "AllReduce", 4096, "Algo RING proto LL") +
+                          calls(100, "0x20", "AGAGA");
+  const Joined joined = join(job, log);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 communicator 0xabc 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 communicator 0xabc 2/2 ncclAllReduce RING LL - - - order likely\n");
+  EXPECT_EQ(joined.calls_without_operation, 10);
+  // The other one alone: three of its five operations.
+  EXPECT_EQ(words(join(job, init(100, "0x20", 0, "0xdef") + calls(100, "0x20", "AGAGAAGA"))),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n");
+}
+
+TEST(Joined, WithoutGroupsTwoCommunicatorsAlikeAreRefused) {
+  const Job job = rank_zero({}, ungrouped("ABAAB"));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                                      calls(100, "0x10", "ABAAB") + calls(100, "0x20", "ABAAB"));
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n");
+  EXPECT_EQ(joined.rows[0].reason,
+            "nccl_log: the timeline does not name its group, and 2 communicators fit its stream's "
+            "operations");
+  EXPECT_EQ(joined.without_witness, 5);
+  EXPECT_EQ(joined.calls_without_operation, 10);
+}
+
+// Equal operations tell nothing, but that no other communicator of a whole log calls them.
+TEST(Joined, WithoutGroupsEqualOperationsNeedAWholeLog) {
+  const Job job = rank_zero({}, ungrouped("AAAAA"));
+  const std::string called = calls(100, "0x10", "AAAAAAA");
+  EXPECT_EQ(words(join(job, init(100, "0x10", 0, "0xabc") + called)),
+            "all_reduce 1024 communicator 0xabc 5/5 ncclAllReduce - - - - - order likely\n");
+  const Joined cut = join(job, called);  // begins in the middle: others may have called the same
+  EXPECT_EQ(words(cut), "all_reduce 1024  0/5 - - - - - - - undecidable\n");
+  EXPECT_EQ(cut.rows[0].reason,
+            "nccl_log: the timeline does not name its group, and its stream's operations are too "
+            "much alike to tell the communicator");
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 5, "RING"));
+  EXPECT_EQ(words(join_witnesses(job, {}, files)),
+            "all_reduce 1024  0/5 - - - - - - - undecidable\n");
+  // Too few.
+  EXPECT_EQ(words(join(rank_zero({}, ungrouped("ABA")),
+                       init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABA"))),
+            "all_reduce 1024  0/2 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/1 - - - - - - - undecidable\n");
+}
+
+// One stream with the operations of two communicators is neither's.
+TEST(Joined, WithoutGroupsAStreamOfTwoCommunicatorsIsRefused) {
+  const Job job = rank_zero({}, ungrouped("ABGABGABGABG"));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                                      calls(100, "0x10", "ABABABAB") + calls(100, "0x20", "GGGG"));
+  for (const JoinedRow& row : joined.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
+  EXPECT_EQ(joined.without_witness, 12);
+}
+
+// Without sizes any call of the operation fits: then none may be missing.
+TEST(Joined, WithoutGroupsAndSizesNoCallMayBeMissing) {
+  std::vector<Comm> comm = ungrouped("AGAAGAGG");
+  for (Comm& one : comm) one.bytes = -1;
+  const Job job = rank_zero({}, comm);
+  const std::string start = init(100, "0x10", 0, "0xabc");
+  EXPECT_EQ(words(join(job, start + calls(100, "0x10", "AGAAGAGG"))),
+            "all_reduce -1 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n"
+            "all_gather -1 communicator 0xabc 4/4 ncclAllGather - - - - - order likely\n");
+  const Joined lost = join(job, start + calls(100, "0x10", "AGAGAGG"));
+  for (const JoinedRow& row : lost.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
+}
+
+// Two streams take one communicator: neither has it. A group that takes it keeps it.
+TEST(Joined, WithoutGroupsACommunicatorIsOneStreams) {
+  std::vector<Comm> comm = ungrouped("ABAAB", 0);
+  for (const Comm& one : ungrouped("ABAAB", 1)) comm.push_back(one);
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAAB");
+  const Joined two = join(rank_zero({}, comm), log);
+  EXPECT_EQ(two.rows[0].confidence, Confidence::undecidable);
+  EXPECT_EQ(two.without_witness, 10);
+  std::vector<Comm> mixed = operations("ABAAB", 0);
+  for (const Comm& one : ungrouped("ABAAB", 1)) mixed.push_back(one);
+  EXPECT_EQ(words(join(rank_zero({pair_of("1", "dp")}, mixed), log)),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n"
+            "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 dp[0,1] 2/2 ncclAllReduce - - - - - order likely\n");
+}
+
+// Streams of two ranks end together, but each fits a communicator with another identifier; then
+// more streams end together than the communicator has ranks.
+TEST(Joined, WithoutGroupsWhatEndsTogetherIsOneCommunicator) {
+  Job job = rank_zero({}, ungrouped("ABAAB"));
+  Job other = rank_zero({}, ungrouped("ABAAB"));
+  other.ranks[0].rank = 1;
+  other.ranks[0].recording.process = 101;
+  job.ranks.push_back(std::move(other.ranks[0]));
+  const auto log = [](const std::string& id) {
+    return init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAAB") + init(101, "0x20", 1, id) +
+           calls(101, "0x20", "ABAAB");
+  };
+  job.matching.groups.push_back(
+      {.label = "inferred[0,1]", .description = {}, .ranks = {0, 1}, .inferred = true});
+  job.matching.parts = {{0, 0, 1}, {1, 0, 1}};
+  job.matching.ops.push_back({.group = 0, .first = 0, .count = 2});
+  EXPECT_EQ(words(join(job, log("0xabc"))),
+            "all_reduce 1024 communicator 0xabc 6/6 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n");
+  const Joined apart = join(job, log("0xdef"));
+  EXPECT_EQ(apart.without_witness, 10);
+  EXPECT_EQ(apart.rows[0].reason, "nccl_log: its ranks fit different communicators");
+  job.matching.groups[0].ranks = {0, 1, 2};
+  const Joined large = join(job, log("0xabc"));
+  EXPECT_EQ(large.without_witness, 10);
+  EXPECT_EQ(large.rows[0].reason,
+            "nccl_log: more ranks leave its operations together than the communicator has");
+}
+
 // A dump of rank 0 whose n-th all-reduce was called at `made` and every millisecond from then on.
 Witness dump(const std::string& group, std::int64_t first, int count, Ns made) {
   Witness witness;
@@ -395,30 +551,6 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
   EXPECT_EQ(again.rows[0].reason,
             "flight_recorder: its numbers are there, but were given at another time: it is of "
             "another run");
-}
-
-// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
-// call.
-Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
-  Measured file;
-  file.path = "plugin.json";
-  file.format = "plugin_trace";
-  file.process = 100;
-  file.host = "node-a";
-  const std::uint32_t group =
-      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
-  for (int i = 0; i < count; ++i) {
-    MeasuredCall call;
-    call.group = group;
-    call.op = Op::all_reduce;
-    call.rank = 0;
-    call.bytes = 1024;
-    call.channels = 2;
-    call.algorithm = file.strings.intern(algorithm);
-    call.protocol = file.strings.intern("LL");
-    file.calls.push_back(call);
-  }
-  return file;
 }
 
 TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {

@@ -3,9 +3,10 @@
 // number, says what of one is what of the other.
 //
 // Method: each rank's collectives of each group are laid beside the calls that a witness has of
-// that rank (sequence_choice). What a rank's choice contradicts in another's, or in another
-// group's, is taken back. Then equal operations of a group are one row: what all of them are told
-// by their calls and communicators, and how surely.
+// that rank (sequence_choice); where the timeline names no group, those of each stream. What a
+// rank's choice contradicts in another's, or in another group's, is taken back. Then equal
+// operations of a group are one row: what all of them are told by their calls and communicators,
+// and how surely.
 #include "match/joined.h"
 
 #include <algorithm>
@@ -24,6 +25,8 @@ namespace {
 // More different values than this are counted, not listed.
 constexpr std::size_t kMostListed = 4;
 
+constexpr const char* kNoGroup = "the timeline does not name its group";
+
 struct Place {
   std::uint32_t device = 0;
   std::uint32_t op = 0;
@@ -34,11 +37,13 @@ bool is_joinable(const CommOp& op) {
          op.op != Op::put_get && op.op != Op::copy;
 }
 
-// One rank's collectives of one group, and what was chosen for them.
+// One rank's collectives of one group, or of one stream where the group is not known, and what was
+// chosen for them.
 struct RankGroup {
   std::size_t row = 0;
-  std::int32_t group = -1;
-  std::string label;
+  std::int32_t group = -1;     // -1: not known
+  std::int32_t inferred = -1;  // row of Matching::groups, whose streams end together; -1: none
+  std::string label;           // empty: not known
   std::vector<Place> places;
   std::map<std::string_view, SequenceChoice> choices;  // by the witnesses' format
 };
@@ -88,10 +93,14 @@ class Joining {
   }
 
   Joined run() {
+    find_inferred();
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) add_rank(row);
     for (RankGroup& part : parts_) choose(part);
     refuse_shared();
     refuse_contradicting();
+    for (RankGroup& part : parts_) {
+      if (part.group < 0) name(part);
+    }
     for (const RankGroup& part : parts_) gather(part);
     add_rest();
     return finish();
@@ -101,10 +110,12 @@ class Joining {
   void add_rank(std::size_t row) {
     const RankTimeline& rank = job_.ranks[row];
     std::map<std::int32_t, std::vector<Place>> places;
+    std::map<std::pair<std::uint32_t, StreamId>, std::vector<Place>> lanes;
     for (std::uint32_t d = 0; d < rank.devices.size(); ++d) {
       for (std::uint32_t i = 0; i < rank.devices[d].comm.size(); ++i) {
         const CommOp& op = rank.devices[d].comm[i];
-        if (op.group >= 0 && is_joinable(op)) places[op.group].push_back({d, i});
+        if (!is_joinable(op)) continue;
+        (op.group >= 0 ? places[op.group] : lanes[{d, op.stream}]).push_back({d, i});
       }
     }
     for (auto& [group, own] : places) {
@@ -113,9 +124,31 @@ class Joining {
       });
       parts_.push_back({row,
                         group,
+                        -1,
                         group_label(rank.groups[static_cast<std::size_t>(group)], rank.rank),
                         std::move(own),
                         {}});
+    }
+    for (auto& [stream, own] : lanes) {
+      std::int32_t inferred = -1;
+      for (const Place& place : own) {
+        const auto known =
+            inferred_.find({static_cast<std::uint32_t>(row), place.device, place.op});
+        if (known == inferred_.end()) continue;
+        inferred = known->second;
+        break;
+      }
+      parts_.push_back({row, -1, inferred, {}, std::move(own), {}});
+    }
+  }
+
+  // Which streams' operations end together.
+  void find_inferred() {
+    for (const MatchedOp& op : job_.matching.ops) {
+      if (op.group < 0 || !job_.matching.groups[static_cast<std::size_t>(op.group)].inferred)
+        continue;
+      for (std::uint32_t i = 0; i < op.count; ++i)
+        inferred_.emplace(job_.matching.parts[op.first + i], op.group);
     }
   }
 
@@ -134,14 +167,21 @@ class Joining {
       ops.push_back(as_called(reader_.event(part.row, place.device, place.op)));
       ops.back().row = static_cast<std::uint32_t>(ops.size());
     }
-    const GroupIdentity& group = rank.groups[static_cast<std::size_t>(part.group)];
+    const GroupIdentity nothing;
+    const GroupIdentity& group =
+        part.group < 0 ? nothing : rank.groups[static_cast<std::size_t>(part.group)];
     const bool clock_known = rank.recording.clock == ClockBase::epoch;
+    const auto choose_of = [&](const GroupIdentity& of,
+                               const std::vector<const CallSequence*>& sequences) {
+      return of.name.empty() && part.group < 0
+                 ? choose_by_order_alone(ops, clock_known, sequences)
+                 : choose_sequence(of, rank.rank, ops, clock_known, sequences);
+    };
     // A log that knows which communicator the group is tells it to those who know it by identifier.
     const auto log = candidates.find("nccl_log");
     const SequenceChoice* told = nullptr;
     if (log != candidates.end()) {
-      told = &(part.choices[log->first] =
-                   choose_sequence(group, rank.rank, ops, clock_known, log->second));
+      told = &(part.choices[log->first] = choose_of(group, log->second));
     }
     for (const auto& [format, sequences] : candidates) {
       if (log != candidates.end() && format == log->first) continue;
@@ -149,8 +189,7 @@ class Joining {
       const bool by_log = told != nullptr && told->sequence != nullptr &&
                           told->sequence->communicator != 0 && sequences.front()->communicator != 0;
       if (by_log) known.name = hex_of(told->sequence->communicator);
-      SequenceChoice& choice = part.choices[format] =
-          choose_sequence(known, rank.rank, ops, clock_known, sequences);
+      SequenceChoice& choice = part.choices[format] = choose_of(known, sequences);
       if (by_log) choice.confidence = std::max(choice.confidence, told->confidence);
     }
   }
@@ -163,15 +202,26 @@ class Joining {
   }
 
   // Two groups of a rank cannot be one communicator; where an identifier or a name decided, it
-  // stays.
+  // stays, and a group stays where streams without one take what is its.
   void refuse_shared() {
-    std::map<std::pair<std::size_t, const CallSequence*>, std::vector<SequenceChoice*>> takers;
+    struct Takers {
+      std::vector<SequenceChoice*> groups;
+      std::vector<SequenceChoice*> streams;
+    };
+    std::map<std::pair<std::size_t, const CallSequence*>, Takers> takers;
     for (RankGroup& part : parts_) {
       for (auto& [format, choice] : part.choices) {
-        if (choice.sequence != nullptr) takers[{part.row, choice.sequence}].push_back(&choice);
+        if (choice.sequence == nullptr) continue;
+        Takers& here = takers[{part.row, choice.sequence}];
+        (part.group < 0 ? here.streams : here.groups).push_back(&choice);
       }
     }
-    for (auto& [taken, choices] : takers) {
+    for (auto& [taken, by] : takers) {
+      for (SequenceChoice* choice : by.streams) {
+        if (by.groups.size() + by.streams.size() > 1)
+          refuse(*choice, "several groups or streams of the rank fit the same communicator");
+      }
+      const std::vector<SequenceChoice*>& choices = by.groups;
       if (choices.size() < 2) continue;
       for (SequenceChoice* choice : choices) {
         if (choice->by == JoinedBy::communicator || !taken.second->name.empty()) continue;
@@ -181,20 +231,48 @@ class Joining {
     }
   }
 
-  // The ranks of one group are in one communicator.
+  // The ranks of one group are in one communicator, and so are those whose streams end together,
+  // which are no more than it has. A stream that two witnesses put in two is in neither.
   void refuse_contradicting() {
     std::map<std::string, std::set<std::uint64_t>> ids;
     for (const RankGroup& part : parts_) {
       for (const auto& [format, choice] : part.choices) {
         if (choice.sequence != nullptr && choice.sequence->communicator != 0)
-          ids[part.label].insert(choice.sequence->communicator);
+          ids[together(part)].insert(choice.sequence->communicator);
       }
     }
     for (RankGroup& part : parts_) {
-      if (ids[part.label].size() < 2) continue;
       for (auto& [format, choice] : part.choices) {
-        if (choice.sequence != nullptr && choice.sequence->communicator != 0)
+        if (choice.sequence == nullptr) continue;
+        if (ids[together(part)].size() > 1 && choice.sequence->communicator != 0) {
           refuse(choice, "its ranks fit different communicators");
+        } else if (part.inferred >= 0 && choice.sequence->size > 0 &&
+                   static_cast<std::int64_t>(
+                       job_.matching.groups[static_cast<std::size_t>(part.inferred)].ranks.size()) >
+                       choice.sequence->size) {
+          refuse(choice, "more ranks leave its operations together than the communicator has");
+        }
+      }
+    }
+  }
+
+  // What has one communicator.
+  static std::string together(const RankGroup& part) {
+    if (part.group >= 0) return "group " + part.label;
+    if (part.inferred >= 0) return "inferred " + std::to_string(part.inferred);
+    const Place& first = part.places.front();
+    return "stream " + std::to_string(part.row) + " " + std::to_string(first.device) + " " +
+           std::to_string(first.op);
+  }
+
+  // A stream without a group, as the witness calls what it is in.
+  static void name(RankGroup& part) {
+    for (const auto& [format, choice] : part.choices) {
+      if (choice.sequence == nullptr || !part.label.empty()) continue;
+      if (choice.sequence->communicator != 0) {
+        part.label = "communicator " + hex_of(choice.sequence->communicator);
+      } else if (!choice.sequence->name.empty()) {
+        part.label = "group " + choice.sequence->name;
       }
     }
   }
@@ -228,6 +306,7 @@ class Joining {
       if (!is_counted(rank, part.places[i])) continue;
       Gathered& row = row_of(part.label, op);
       count(rank, op, row);
+      if (part.group < 0 && part.choices.empty()) row.reasons.insert(kNoGroup);
       for (const auto& [format, choice] : part.choices) {
         if (choice.sequence == nullptr) {
           row.refused = true;
@@ -294,21 +373,20 @@ class Joining {
     return known == first_ranks_.end() ? nullptr : known->second;
   }
 
-  // Communications that no witness can tell: of no group, or no collectives.
+  // Communications that no witness can tell: no collectives.
   void add_rest() {
     for (const RankTimeline& rank : job_.ranks) {
       for (const DeviceTimeline& device : rank.devices) {
         for (std::size_t i = 0; i < device.comm.size(); ++i) {
           const CommOp& op = device.comm[i];
-          if (!device.exposures[i].starts_inside || (op.group >= 0 && is_joinable(op))) continue;
+          if (!device.exposures[i].starts_inside || is_joinable(op)) continue;
           const std::string label =
               op.group < 0
                   ? std::string()
                   : group_label(rank.groups[static_cast<std::size_t>(op.group)], rank.rank);
           Gathered& row = row_of(label, op);
           count(rank, op, row);
-          row.reasons.insert(op.group < 0 ? "the timeline does not name its group"
-                                          : "sends and receives are not joined");
+          row.reasons.insert(op.group < 0 ? kNoGroup : "sends and receives are not joined");
         }
       }
     }
@@ -384,6 +462,7 @@ class Joining {
   CallSequences calls_;
   EventReader reader_{job_};
   std::map<std::uint64_t, const TunerChoices*> first_ranks_;  // by commId
+  std::map<Part, std::int32_t> inferred_;                     // row of Matching::groups
   std::vector<RankGroup> parts_;
   std::map<Key, Gathered> rows_;
   std::map<std::size_t, std::set<std::pair<const void*, std::int32_t>>>

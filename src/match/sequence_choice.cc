@@ -9,10 +9,18 @@
 //   order              most of the operations are among the calls, in their order
 // Where two communicators are left that fit about as well, nothing is chosen: a wrong one would say
 // another way of the data with the same confidence.
+//
+// Where a timeline names no group, the operations of one stream stand for one, and nothing but
+// their order tells which. A stream can hold several groups' operations, and a log can have lost a
+// communicator's lines: so nine of ten must have a call, of what the name tells for certain; equal
+// operations in a row tell nothing, unless the log is whole; and where sizes are not known, no call
+// may be missing between them. When it is wrong: a communicator whose lines are lost, with the same
+// sequence of operations and sizes as another one that the recording holds nothing of.
 #include "match/sequence_choice.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "match/sequence_match.h"
 
@@ -26,6 +34,10 @@ constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
 constexpr std::size_t kNeededOfThree = 2;
 // A communicator with this part of the best one's pairs fits about as well.
 constexpr std::size_t kRivalOfFour = 3;
+
+// Operations of a stream that has no group: so many must have a call.
+constexpr std::size_t kNeededOfTen = 9;
+constexpr std::size_t kFewestAlone = 4;
 
 struct Fit {
   const CallSequence* sequence = nullptr;
@@ -202,6 +214,40 @@ class Chooser {
   bool clock_known_;
 };
 
+// How well a stream's operations fit one communicator's calls.
+struct FitAlone {
+  const CallSequence* sequence = nullptr;
+  CallOrder order;
+  std::size_t told = 0;     // pairs of operations that are known for certain
+  bool in_a_row = true;     // no call is passed over between two pairs
+  bool sizes_known = true;  // of all pairs
+  std::set<std::pair<Op, std::int64_t>> kinds;
+};
+
+FitAlone fit_alone(const std::vector<CommEvent>& ops, const CallSequence& sequence) {
+  FitAlone fit{.sequence = &sequence, .order = lay_beside(ops, sequence.calls), .kinds = {}};
+  std::int32_t last = -1;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::int32_t call = fit.order.call_of[i];
+    if (call < 0) continue;
+    fit.in_a_row = fit.in_a_row && (last < 0 || call == last + 1);
+    last = call;
+    const CommEvent& called = sequence.calls[static_cast<std::size_t>(call)];
+    if (ops[i].any_op || called.any_op) continue;
+    ++fit.told;
+    if (size_may_differ(ops[i].op)) continue;
+    fit.sizes_known = fit.sizes_known && ops[i].bytes >= 0 && called.bytes >= 0;
+    fit.kinds.insert({ops[i].op, std::min(ops[i].bytes, called.bytes)});
+  }
+  return fit;
+}
+
+// Whether the order tells more than that the communicator makes such calls.
+bool tells(const FitAlone& fit, std::size_t ops, bool whole) {
+  if (!fit.sizes_known && !(fit.in_a_row && fit.order.paired == ops)) return false;
+  return fit.kinds.size() > 1 || whole;
+}
+
 bool has_call_of(Op op, const std::vector<const CallSequence*>& candidates) {
   return std::any_of(candidates.begin(), candidates.end(), [op](const CallSequence* sequence) {
     return std::any_of(sequence->calls.begin(), sequence->calls.end(),
@@ -251,6 +297,49 @@ SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
     if (compared[next].row == ops[i].row) call_of[i] = choice.order.call_of[next++];
   }
   choice.order.call_of = std::move(call_of);
+  return choice;
+}
+
+SequenceChoice choose_by_order_alone(const std::vector<CommEvent>& ops, bool clock_known,
+                                     const std::vector<const CallSequence*>& candidates) {
+  if (ops.size() < kFewestAlone)
+    return Chooser::refused(
+        "the timeline does not name its group, and its stream holds too few "
+        "operations to find them among the calls");
+  std::vector<FitAlone> found;
+  bool whole = true;
+  for (const CallSequence* candidate : candidates) {
+    if (candidate->size == 1) continue;  // runs no kernels
+    whole = whole && candidate->facts != nullptr && candidate->numbered;
+    FitAlone fit = fit_alone(ops, *candidate);
+    if (fit.told > 0) found.push_back(std::move(fit));
+  }
+  const auto best =
+      std::max_element(found.begin(), found.end(),
+                       [](const FitAlone& a, const FitAlone& b) { return a.told < b.told; });
+  if (best == found.end() || 10 * best->told < kNeededOfTen * ops.size())
+    return Chooser::refused(
+        "the timeline does not name its group, and no communicator's calls are "
+        "its stream's operations");
+  const auto rivals = std::count_if(found.begin(), found.end(), [&best](const FitAlone& fit) {
+    return 4 * fit.told >= kRivalOfFour * best->told;
+  });
+  if (rivals > 1)
+    return Chooser::refused("the timeline does not name its group, and " + std::to_string(rivals) +
+                            " communicators fit its stream's operations");
+  if (!tells(*best, ops.size(), whole))
+    return Chooser::refused(
+        "the timeline does not name its group, and its stream's operations are "
+        "too much alike to tell the communicator");
+  if (clock_known && !at_this_time(ops, {best->sequence, best->order}))
+    return Chooser::refused(
+        "the timeline does not name its group, and the calls that fit its "
+        "stream's operations were made at another time");
+  SequenceChoice choice;
+  choice.sequence = best->sequence;
+  choice.order = std::move(best->order);
+  choice.by = JoinedBy::order;
+  choice.confidence = Confidence::likely;
   return choice;
 }
 

@@ -26,4 +26,9 @@ SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
                                const std::vector<CommEvent>& ops, bool clock_known,
                                const std::vector<const CallSequence*>& candidates);
 
+// The same for one stream's collectives whose group is not known at all: by their order alone, and
+// so at most likely. One communicator's calls must be nearly all of them, and no other's nearly so.
+SequenceChoice choose_by_order_alone(const std::vector<CommEvent>& ops, bool clock_known,
+                                     const std::vector<const CallSequence*>& candidates);
+
 }  // namespace commlens
