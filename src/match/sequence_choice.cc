@@ -44,14 +44,8 @@ struct Fit {
   CallOrder order;
 };
 
-// Whether size, place, members and name leave it possible.
 bool can_be(const GroupIdentity& group, std::int64_t rank, const CallSequence& sequence) {
-  if (!sequence.name.empty() && sequence.name != group.name) return false;
-  if (group.size > 0 && sequence.size > 0 && group.size != sequence.size) return false;
-  if (group.ranks.empty()) return true;
-  if (!sequence.members.empty() && sequence.members != group.ranks) return false;
-  const auto place = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
-  return sequence.place < 0 || sequence.place == place - group.ranks.begin();
+  return can_be_of(group, rank, sequence.name, sequence.members, sequence.size, sequence.place);
 }
 
 // Equal numbers are equal operations, as matching of ranks asks for it. Positions stand for times,
@@ -267,6 +261,16 @@ std::vector<CommEvent> comparable(const std::vector<CommEvent>& ops,
 }
 
 }  // namespace
+
+bool can_be_of(const GroupIdentity& group, std::int64_t rank, const std::string& name,
+               const std::vector<int>& members, std::int64_t size, std::int64_t place) {
+  if (!name.empty() && name != group.name) return false;
+  if (group.size > 0 && size > 0 && group.size != size) return false;
+  if (group.ranks.empty()) return true;
+  if (!members.empty() && members != group.ranks) return false;
+  const auto own = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
+  return place < 0 || place == own - group.ranks.begin();
+}
 
 SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
                                const std::vector<CommEvent>& ops, bool clock_known,
