@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "ingest/measured_format.h"
 #include "log_job.h"
 #include "made_job.h"
@@ -886,6 +888,84 @@ TEST(JoinedPairs, WhatContradictsIsRefused) {
   const Joined apart = join(job, log("0xdef"));
   EXPECT_EQ(apart.without_witness, 8);
   EXPECT_EQ(apart.rows[0].reason, "nccl_log: its ranks fit different communicators");
+}
+
+// Jobs and logs by chance: some communicators call the same as the one that the timeline is of, and
+// lines are lost anywhere. What is told above undecidable is of the true one.
+struct ByChance {
+  int cases = 0;
+  int joined = 0;
+  int wrong = 0;
+  int wrong_for_certain = 0;
+};
+
+ByChance chance(int how, double most_lost) {
+  ByChance found;
+  std::mt19937 random(17);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<unsigned>(n));
+  };
+  for (int round = 0; round < 600; ++round) {
+    const std::string letters = below(2) == 0 ? "AB" : "ABG";
+    const int length = 12 + below(30);
+    const auto sequence = [&] {
+      std::string made;
+      for (int i = 0; i < length; ++i)
+        made += letters[static_cast<std::size_t>(below(static_cast<int>(letters.size())))];
+      return made;
+    };
+    const std::string truth = sequence();
+    const auto from = static_cast<std::size_t>(below(length / 2));
+    const std::string window = truth.substr(from, 5 + static_cast<std::size_t>(below(length)));
+    const double lost = most_lost * below(100) / 100;
+    const bool whole = below(4) > 0;
+    std::string log;
+    const int comms = 2 + below(2);
+    for (int c = 0; c < comms; ++c) {
+      const std::string comm = "0x" + std::to_string(10 + c);
+      const std::string way = c == 0 ? "P2P/CUMEM/read" : "SHM/direct/direct";
+      std::string start = init(100, comm, 0, "0xabc" + std::to_string(c),
+                               line(100, "Channel 00/0 : 0[0] -> 1[1] via " + way));
+      if (!whole) start = start.substr(0, start.rfind("node-a"));
+      log += start;
+      std::string called;
+      for (const char letter : c == 0 || below(2) == 0 ? truth : sequence()) {
+        if (below(1000) >= lost * 1000) called += letter;
+      }
+      log += calls(100, comm, called);
+    }
+    std::vector<Comm> comm = how == 2 ? ungrouped(window) : operations(window);
+    for (std::size_t i = 0; i < comm.size() && how == 1; ++i)
+      comm[i].seq = static_cast<std::int64_t>(from + i) + 1;
+    std::vector<GroupIdentity> groups;
+    if (how < 2) groups.push_back(pair_of("1", "dp"));
+    const Joined joined = join(rank_zero(std::move(groups), comm), log);
+    ++found.cases;
+    bool any = false;
+    bool wrong = false;
+    for (const JoinedRow& row : joined.rows) {
+      if (!row.confidence || *row.confidence == Confidence::undecidable) continue;
+      any = any || row.witnessed > 0;
+      wrong = wrong || (!row.transport.empty() && row.transport != "P2P/CUMEM");
+      if (wrong && *row.confidence == Confidence::certain) ++found.wrong_for_certain;
+    }
+    found.joined += any ? 1 : 0;
+    found.wrong += wrong ? 1 : 0;
+  }
+  return found;
+}
+
+// By order, by numbers, by the order of a stream without a group. Where one line in five is lost,
+// two communicators alike can no longer be told apart for sure.
+TEST(JoinedByChance, LostLinesMakeNoOtherCommunicatorItsOwn) {
+  for (const int how : {0, 1, 2}) {
+    for (const double most_lost : {0.0, 0.05}) {
+      const ByChance found = chance(how, most_lost);
+      EXPECT_EQ(found.wrong, 0) << how << " " << most_lost;
+      EXPECT_GE(found.joined, found.cases / 6) << how << " " << most_lost;
+    }
+    EXPECT_LE(chance(how, 0.2).wrong, 6) << how;
+  }
 }
 
 }  // namespace

@@ -82,6 +82,7 @@ struct PairFit {
   const PairSequence* sequence = nullptr;
   std::vector<std::pair<std::size_t, std::size_t>> calls_of;
   std::size_t joined = 0;
+  CallOrder order;  // of single calls and exchanges
 };
 
 PairFit fit_pairs(const std::vector<PairOp>& ops, const PairSequence& sequence) {
@@ -93,7 +94,7 @@ PairFit fit_pairs(const std::vector<PairOp>& ops, const PairSequence& sequence) 
     for (const PairCall& call : op.calls) flat.push_back(token_of(call));
   }
   const CallOrder order = lay_beside(flat, tokens.events);
-  PairFit fit{.sequence = &sequence, .calls_of = {}};
+  PairFit fit{.sequence = &sequence, .calls_of = {}, .order = {}};
   std::size_t next = 0;
   for (const PairOp& op : ops) {
     std::size_t together = 0;
@@ -112,6 +113,7 @@ PairFit fit_pairs(const std::vector<PairOp>& ops, const PairSequence& sequence) 
     }
     next += op.calls.size();
   }
+  fit.order = order;
   return fit;
 }
 
@@ -122,7 +124,7 @@ std::optional<PairFit> fit_by_number(const std::vector<PairOp>& ops, const PairS
   for (std::size_t call = 0; call < sequence.numbers.size(); ++call) {
     if (sequence.numbers[call] >= 0) by_number[sequence.numbers[call]].push_back(call);
   }
-  PairFit fit{.sequence = &sequence, .calls_of = {}};
+  PairFit fit{.sequence = &sequence, .calls_of = {}, .order = {}};
   std::size_t numbered = 0;
   std::size_t met = 0;
   for (const PairOp& op : ops) {
@@ -195,23 +197,27 @@ PairChoice choose_pairs(const GroupIdentity& group, std::int64_t rank,
         "no communicator or group of its size and members sends or receives there");
   std::vector<PairFit> fits;
   bool by_number = false;
+  bool any = false;
   for (const PairSequence* one : possible) {
     auto numbered = fit_by_number(ops, *one);
     by_number = by_number || numbered;
     const std::size_t needed = numbered && !one->name.empty() ? 0 : 2 * ops.size();
-    PairFit fit = numbered ? std::move(*numbered) : fit_pairs(ops, *one);
-    if (fit.joined > 0 && 3 * fit.joined >= needed) fits.push_back(std::move(fit));
+    PairFit fit = numbered ? *numbered : fit_pairs(ops, *one);
+    // A few of few can be another communicator's by chance.
+    const bool few = !numbered && possible.size() > 1 && ops.size() < 12;
+    any = any || (fit.joined > 0 && 3 * fit.joined >= needed && (!few || fit.joined == ops.size()));
+    fits.push_back(std::move(fit));
   }
-  if (fits.empty() && by_number)
+  if (!any && by_number)
     return refused_pairs("no number of its sends and receives is in both, with the same call");
-  if (fits.empty())
+  if (!any)
     return refused_pairs(
         "its sends and receives are not among those of any communicator of its size");
   const auto best =
       std::max_element(fits.begin(), fits.end(),
                        [](const PairFit& a, const PairFit& b) { return a.joined < b.joined; });
   const auto rivals = std::count_if(fits.begin(), fits.end(), [&best](const PairFit& fit) {
-    return 4 * fit.joined >= 3 * best->joined;
+    return 4 * fit.joined >= 3 * best->joined || is_rival(fit.order, best->order.paired);
   });
   if (rivals > 1)
     return refused_pairs(

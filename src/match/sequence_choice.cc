@@ -32,12 +32,15 @@ constexpr Ns kMostBefore = 3'600'000'000'000;
 constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
 // What nothing else explains: so many of the operations have a call.
 constexpr std::size_t kNeededOfThree = 2;
-// A communicator with this part of the best one's pairs fits about as well.
-constexpr std::size_t kRivalOfFour = 3;
 
+// Fewer operations than this must all have a call, where several communicators can be meant.
+constexpr std::size_t kFew = 12;
 // Operations of a stream that has no group: so many must have a call.
 constexpr std::size_t kNeededOfTen = 9;
 constexpr std::size_t kFewestAlone = 4;
+
+// Lines of a communicator that may be lost without a sign.
+constexpr std::int64_t kMostLostLines = 64;
 
 struct Fit {
   const CallSequence* sequence = nullptr;
@@ -75,6 +78,31 @@ std::optional<CallOrder> by_numbers(const std::vector<CommEvent>& ops,
     ++order.paired;
   }
   return order;
+}
+
+// Whether a communicator's calls can be the operations under smaller numbers, since lines before
+// or between them were lost: each operation has the call that its number less the lines lost so
+// far names, or its own line is one of these. Three quarters of `best` are enough.
+bool can_have_lost(const std::vector<CommEvent>& ops, const CallSequence& sequence,
+                   std::size_t best) {
+  if (!sequence.numbered) return is_rival(lay_beside(ops, sequence.calls), best);
+  std::int64_t last = 0;
+  for (const CommEvent& op : ops) last = std::max(last, op.seq);
+  const auto most =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(last / 8 + 1, 1, kMostLostLines));
+  std::vector<std::size_t> paired(most + 1, 0);  // by lines lost so far
+  for (const CommEvent& op : ops) {
+    for (std::size_t lost = most + 1; lost-- > 0;) {
+      const std::int64_t call = op.seq - 1 - static_cast<std::int64_t>(lost);
+      const bool fit = op.seq > 0 && call >= 0 &&
+                       call < static_cast<std::int64_t>(sequence.calls.size()) &&
+                       fits(op, sequence.calls[static_cast<std::size_t>(call)]);
+      // One line fewer was lost before, and this one is.
+      const std::size_t skipped = lost > 0 ? paired[lost - 1] : 0;
+      paired[lost] = std::max(fit ? paired[lost] + 1 : 0, skipped);
+    }
+  }
+  return 4 * *std::max_element(paired.begin(), paired.end()) >= 3 * best;
 }
 
 // Whether most of what is paired was made at the time of the timeline. A job that is run again has
@@ -154,10 +182,14 @@ class Chooser {
   std::optional<SequenceChoice> by_number(
       const std::vector<const CallSequence*>& candidates) const {
     std::vector<Fit> fits_found;
+    std::vector<const CallSequence*> others;
     for (const CallSequence* candidate : candidates) {
       auto order = by_numbers(ops_, *candidate);
-      if (!order || order->paired == 0) continue;
-      if (candidate->name.empty() && !enough(order->paired)) continue;
+      const bool fit = order && order->paired > 0;
+      if (!fit || (candidate->name.empty() && !enough(order->paired))) {
+        others.push_back(candidate);
+        continue;
+      }
       fits_found.push_back({candidate, std::move(*order)});
       if (clock_known_ && !at_this_time(ops_, fits_found.back()))
         return refused(
@@ -166,6 +198,14 @@ class Chooser {
     if (fits_found.empty()) return std::nullopt;
     SequenceChoice choice = best_of(std::move(fits_found));
     if (choice.sequence == nullptr) return choice;
+    // A line that was lost moves all numbers behind it: another communicator's calls may be the
+    // operations under other numbers.
+    for (const CallSequence* other : others) {
+      if (!choice.sequence->name.empty() || !can_have_lost(ops_, *other, choice.order.paired))
+        continue;
+      return refused(
+          "one communicator has its numbers and another one its order, so that lines may be lost");
+    }
     choice.by = JoinedBy::sequence;
     choice.confidence = choice.sequence->same_process ? Confidence::certain : Confidence::likely;
     return choice;
@@ -173,11 +213,15 @@ class Chooser {
 
   SequenceChoice by_order(const std::vector<const CallSequence*>& candidates) const {
     std::vector<Fit> fits_found;
+    bool any = false;
     for (const CallSequence* candidate : candidates) {
       CallOrder order = lay_beside(ops_, candidate->calls);
-      if (enough(order.paired)) fits_found.push_back({candidate, std::move(order)});
+      // A few of few can be another communicator's by chance.
+      const bool few = candidates.size() > 1 && ops_.size() < kFew;
+      any = any || (enough(order.paired) && (!few || order.paired == ops_.size()));
+      if (order.paired > 0) fits_found.push_back({candidate, std::move(order)});
     }
-    if (fits_found.empty())
+    if (!any)
       return refused("its operations are not among the calls of any communicator of its size");
     SequenceChoice choice = best_of(std::move(fits_found));
     if (choice.sequence == nullptr) return choice;
@@ -195,7 +239,7 @@ class Chooser {
       return a.order.paired < b.order.paired;
     });
     const auto rivals = std::count_if(found.begin(), found.end(), [&best](const Fit& fit) {
-      return 4 * fit.order.paired >= kRivalOfFour * best->order.paired;
+      return is_rival(fit.order, best->order.paired);
     });
     if (rivals > 1)
       return refused(std::to_string(rivals) +
@@ -326,7 +370,7 @@ SequenceChoice choose_by_order_alone(const std::vector<CommEvent>& ops, bool clo
         "the timeline does not name its group, and no communicator's calls are "
         "its stream's operations");
   const auto rivals = std::count_if(found.begin(), found.end(), [&best](const FitAlone& fit) {
-    return 4 * fit.told >= kRivalOfFour * best->told;
+    return is_rival(fit.order, best->told);
   });
   if (rivals > 1)
     return Chooser::refused("the timeline does not name its group, and " + std::to_string(rivals) +
