@@ -270,6 +270,28 @@ TEST(Nsys, EntriesWithoutOffsetsLieAsInC) {
   EXPECT_EQ(recording.host_calls.find(0).rank, 1);
 }
 
+// Processes with two releases of NCCL give one number to two layouts: neither is believed.
+TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
+  Export file;
+  file.add_tables();
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 60, 0, 22, 'Message size [bytes]', 0),"
+      "(1, 60, 0, 10, 'NCCL communicator ID', 0), (1, 60, 1, 22, 'Message size [bytes]', 8)");
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " +
+                         std::to_string(kFirst + 7) + ", 1, ?1)",
+                     word(1) + word(60) + word(16) + word(32) + word(77) + word(4096));
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.host_ranges.size(), 1U);
+  EXPECT_FALSE(recording.host_ranges[0].meta.valid());
+  EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+}
+
 TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
   const auto read = [](const std::string& json) {
     NsysPayload payload;

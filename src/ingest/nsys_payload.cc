@@ -296,19 +296,31 @@ void NsysPayloads::read_schemas() {
     std::string name;
     std::int64_t type = 0;
     std::int64_t offset = -1;  // -1: none
+    bool operator==(const Row&) const = default;
   };
   std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, Row>> rows;
+  // Of processes with different releases of NCCL: whose rows these are is not said.
+  std::set<std::pair<std::int64_t, std::int64_t>> contradicted;
   database_.each(
       "NVTX_PAYLOAD_SCHEMA_ENTRIES", {"domainId", "schemaId", "idx", "type", "name", "offset"},
-      [&rows](const NsysRow& row) {
-        auto& entries = rows[{row.integer(0), row.integer(1)}];
-        const std::int64_t index = row.integer(2, static_cast<std::int64_t>(entries.size()));
-        if (entries.size() < kMostEntries)
-          entries.try_emplace(index, Row{.name = std::string(row.text(4)),
-                                         .type = row.integer(3),
-                                         .offset = row.integer(5, -1)});
+      [&](const NsysRow& row) {
+        const std::pair schema{row.integer(0), row.integer(1)};
+        auto& entries = rows[schema];
+        const Row entry{
+            .name = std::string(row.text(4)), .type = row.integer(3), .offset = row.integer(5, -1)};
+        const bool again =
+            row.is_null(2) && std::any_of(entries.begin(), entries.end(),
+                                          [&](const auto& known) { return known.second == entry; });
+        if (again) return;
+        const auto known = entries.find(row.integer(2, static_cast<std::int64_t>(entries.size())));
+        if (known != entries.end()) {
+          if (known->second != entry) contradicted.insert(schema);
+        } else if (entries.size() < kMostEntries) {
+          entries.emplace(row.integer(2, static_cast<std::int64_t>(entries.size())), entry);
+        }
       });
   for (const auto& [schema, entries] : rows) {
+    if (contradicted.contains(schema)) continue;
     std::int64_t end = 0;  // of the entry before; -1: not known
     for (const auto& [index, row] : entries) {
       const auto bytes = static_cast<std::int64_t>(bytes_of_type(row.type));
