@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "ingest/measured_format.h"
 #include "log_job.h"
 #include "made_job.h"
@@ -353,6 +355,162 @@ TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
   EXPECT_EQ(words(two), "all_reduce 1024 dp[0,1] 0/2 - - - - - - - undecidable\n");
 }
 
+// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
+// call.
+Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
+  Measured file;
+  file.path = "plugin.json";
+  file.format = "plugin_trace";
+  file.process = 100;
+  file.host = "node-a";
+  const std::uint32_t group =
+      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
+  for (int i = 0; i < count; ++i) {
+    MeasuredCall call;
+    call.group = group;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.bytes = 1024;
+    call.channels = 2;
+    call.algorithm = file.strings.intern(algorithm);
+    call.protocol = file.strings.intern("LL");
+    file.calls.push_back(call);
+  }
+  return file;
+}
+
+// As operations(), on a stream, of no group.
+std::vector<Comm> ungrouped(const std::string& letters, std::int64_t stream = 0) {
+  std::vector<Comm> comm = operations(letters, static_cast<std::int32_t>(stream));
+  for (Comm& one : comm) {
+    one.group = -1;
+    one.stream = stream;
+  }
+  return comm;
+}
+
+// A timeline that names no group: one communicator's calls are the stream's operations.
+TEST(Joined, WithoutGroupsTheOrderOfAStreamTells) {
+  const Job job = rank_zero({}, ungrouped("ABAAB"));
+  const std::string log = init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                          calls(100, "0x10", "ABAABABAAB") +
+                          tuned(100, "AllReduce", 4096, "Algo RING proto LL") +
+                          calls(100, "0x20", "AGAGA");
+  const Joined joined = join(job, log);
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024 communicator 0xabc 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 communicator 0xabc 2/2 ncclAllReduce RING LL - - - order likely\n");
+  EXPECT_EQ(joined.calls_without_operation, 10);
+  // The other one alone: three of its five operations.
+  EXPECT_EQ(words(join(job, init(100, "0x20", 0, "0xdef") + calls(100, "0x20", "AGAGAAGA"))),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n");
+}
+
+TEST(Joined, WithoutGroupsTwoCommunicatorsAlikeAreRefused) {
+  const Job job = rank_zero({}, ungrouped("ABAAB"));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                                      calls(100, "0x10", "ABAAB") + calls(100, "0x20", "ABAAB"));
+  EXPECT_EQ(words(joined),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n");
+  EXPECT_EQ(joined.rows[0].reason,
+            "nccl_log: the timeline does not name its group, and 2 communicators fit its stream's "
+            "operations");
+  EXPECT_EQ(joined.without_witness, 5);
+  EXPECT_EQ(joined.calls_without_operation, 10);
+}
+
+// Equal operations tell nothing, but that no other communicator of a whole log calls them.
+TEST(Joined, WithoutGroupsEqualOperationsNeedAWholeLog) {
+  const Job job = rank_zero({}, ungrouped("AAAAA"));
+  const std::string called = calls(100, "0x10", "AAAAAAA");
+  EXPECT_EQ(words(join(job, init(100, "0x10", 0, "0xabc") + called)),
+            "all_reduce 1024 communicator 0xabc 5/5 ncclAllReduce - - - - - order likely\n");
+  const Joined cut = join(job, called);  // begins in the middle: others may have called the same
+  EXPECT_EQ(words(cut), "all_reduce 1024  0/5 - - - - - - - undecidable\n");
+  EXPECT_EQ(cut.rows[0].reason,
+            "nccl_log: the timeline does not name its group, and its stream's operations are too "
+            "much alike to tell the communicator");
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 5, "RING"));
+  EXPECT_EQ(words(join_witnesses(job, {}, files)),
+            "all_reduce 1024  0/5 - - - - - - - undecidable\n");
+  // Too few.
+  EXPECT_EQ(words(join(rank_zero({}, ungrouped("ABA")),
+                       init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABA"))),
+            "all_reduce 1024  0/2 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/1 - - - - - - - undecidable\n");
+}
+
+// One stream with the operations of two communicators is neither's.
+TEST(Joined, WithoutGroupsAStreamOfTwoCommunicatorsIsRefused) {
+  const Job job = rank_zero({}, ungrouped("ABGABGABGABG"));
+  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                                      calls(100, "0x10", "ABABABAB") + calls(100, "0x20", "GGGG"));
+  for (const JoinedRow& row : joined.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
+  EXPECT_EQ(joined.without_witness, 12);
+}
+
+// Without sizes any call of the operation fits: then none may be missing.
+TEST(Joined, WithoutGroupsAndSizesNoCallMayBeMissing) {
+  std::vector<Comm> comm = ungrouped("AGAAGAGG");
+  for (Comm& one : comm) one.bytes = -1;
+  const Job job = rank_zero({}, comm);
+  const std::string start = init(100, "0x10", 0, "0xabc");
+  EXPECT_EQ(words(join(job, start + calls(100, "0x10", "AGAAGAGG"))),
+            "all_reduce -1 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n"
+            "all_gather -1 communicator 0xabc 4/4 ncclAllGather - - - - - order likely\n");
+  const Joined lost = join(job, start + calls(100, "0x10", "AGAGAGG"));
+  for (const JoinedRow& row : lost.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
+}
+
+// Two streams take one communicator: neither has it. A group that takes it keeps it.
+TEST(Joined, WithoutGroupsACommunicatorIsOneStreams) {
+  std::vector<Comm> comm = ungrouped("ABAAB", 0);
+  for (const Comm& one : ungrouped("ABAAB", 1)) comm.push_back(one);
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAAB");
+  const Joined two = join(rank_zero({}, comm), log);
+  EXPECT_EQ(two.rows[0].confidence, Confidence::undecidable);
+  EXPECT_EQ(two.without_witness, 10);
+  std::vector<Comm> mixed = operations("ABAAB", 0);
+  for (const Comm& one : ungrouped("ABAAB", 1)) mixed.push_back(one);
+  EXPECT_EQ(words(join(rank_zero({pair_of("1", "dp")}, mixed), log)),
+            "all_reduce 1024  0/3 - - - - - - - undecidable\n"
+            "all_reduce 4096  0/2 - - - - - - - undecidable\n"
+            "all_reduce 1024 dp[0,1] 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 dp[0,1] 2/2 ncclAllReduce - - - - - order likely\n");
+}
+
+// Streams of two ranks end together, but each fits a communicator with another identifier; then
+// more streams end together than the communicator has ranks.
+TEST(Joined, WithoutGroupsWhatEndsTogetherIsOneCommunicator) {
+  Job job = rank_zero({}, ungrouped("ABAAB"));
+  Job other = rank_zero({}, ungrouped("ABAAB"));
+  other.ranks[0].rank = 1;
+  other.ranks[0].recording.process = 101;
+  job.ranks.push_back(std::move(other.ranks[0]));
+  const auto log = [](const std::string& id) {
+    return init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAAB") + init(101, "0x20", 1, id) +
+           calls(101, "0x20", "ABAAB");
+  };
+  job.matching.groups.push_back(
+      {.label = "inferred[0,1]", .description = {}, .ranks = {0, 1}, .inferred = true});
+  job.matching.parts = {{0, 0, 1}, {1, 0, 1}};
+  job.matching.ops.push_back({.group = 0, .first = 0, .count = 2});
+  EXPECT_EQ(words(join(job, log("0xabc"))),
+            "all_reduce 1024 communicator 0xabc 6/6 ncclAllReduce - - - - - order likely\n"
+            "all_reduce 4096 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n");
+  const Joined apart = join(job, log("0xdef"));
+  EXPECT_EQ(apart.without_witness, 10);
+  EXPECT_EQ(apart.rows[0].reason, "nccl_log: its ranks fit different communicators");
+  job.matching.groups[0].ranks = {0, 1, 2};
+  const Joined large = join(job, log("0xabc"));
+  EXPECT_EQ(large.without_witness, 10);
+  EXPECT_EQ(large.rows[0].reason,
+            "nccl_log: more ranks leave its operations together than the communicator has");
+}
+
 // A dump of rank 0 whose n-th all-reduce was called at `made` and every millisecond from then on.
 Witness dump(const std::string& group, std::int64_t first, int count, Ns made) {
   Witness witness;
@@ -395,30 +553,6 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
   EXPECT_EQ(again.rows[0].reason,
             "flight_recorder: its numbers are there, but were given at another time: it is of "
             "another run");
-}
-
-// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
-// call.
-Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
-  Measured file;
-  file.path = "plugin.json";
-  file.format = "plugin_trace";
-  file.process = 100;
-  file.host = "node-a";
-  const std::uint32_t group =
-      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
-  for (int i = 0; i < count; ++i) {
-    MeasuredCall call;
-    call.group = group;
-    call.op = Op::all_reduce;
-    call.rank = 0;
-    call.bytes = 1024;
-    call.channels = 2;
-    call.algorithm = file.strings.intern(algorithm);
-    call.protocol = file.strings.intern("LL");
-    file.calls.push_back(call);
-  }
-  return file;
 }
 
 TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {
@@ -509,6 +643,333 @@ TEST(Joined, ExchangesMadeOfSendsHaveNoCall) {
   EXPECT_EQ(words(join(job, log)),
             "all_reduce 1024 ep[0,1] 2/2 ncclAllReduce - - - - - order likely\n"
             "all_to_all 1024 ep[0,1] 0/1 - - - - - - order likely\n");
+}
+
+// A send or receive of 4-byte elements.
+std::string pair_call(const std::string& comm, const std::string& op, int count, int peer) {
+  return line(100, op + ": opCount 0 sendbuff (nil) recvbuff 0x7f1 count " + std::to_string(count) +
+                       " datatype 7 op 0 root " + std::to_string(peer) + " comm " + comm +
+                       " [nranks=2] stream 0x55");
+}
+
+// One exchange of two ranks: 512 bytes to and from each, 1024 in all.
+std::string exchange(const std::string& comm, int count = 128) {
+  return pair_call(comm, "Send", count, 0) + pair_call(comm, "Recv", count, 0) +
+         pair_call(comm, "Send", count, 1) + pair_call(comm, "Recv", count, 1);
+}
+
+// "S" sends 1024 bytes to rank 1, "R" receives 2048 from it, "P" does both in one kernel, "E" is an
+// exchange of 1024 bytes.
+std::vector<Comm> pair_operations(const std::string& letters, std::int32_t group = 0) {
+  std::vector<Comm> comm = operations(letters, group);
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const Peer to{.rank = 1, .sends = true, .bytes = 1024};
+    const Peer from{.rank = 1, .sends = false, .bytes = 2048};
+    if (letters[i] == 'E') comm[i].op = Op::all_to_all;
+    if (letters[i] == 'S') comm[i].op = Op::send, comm[i].peers = {to};
+    if (letters[i] == 'R') comm[i].op = Op::recv, comm[i].peers = {from}, comm[i].bytes = 2048;
+    if (letters[i] == 'P') comm[i].op = Op::send_recv, comm[i].peers = {to, from};
+  }
+  return comm;
+}
+
+std::string pair_calls(const std::string& comm, const std::string& letters) {
+  std::string text;
+  for (const char letter : letters) {
+    if (letter == 'S' || letter == 'P') text += pair_call(comm, "Send", 256, 1);
+    if (letter == 'R' || letter == 'P') text += pair_call(comm, "Recv", 512, 1);
+    if (letter == 'E') text += exchange(comm);
+    if (letter == 'A') text += call(100, comm, "AllReduce", 256);
+  }
+  return text;
+}
+
+TEST(JoinedPairs, SendsAndReceivesAreToldByTheirLines) {
+  const Job job = rank_zero({pair_of("1", "pp")}, pair_operations("PSRP"));
+  const std::string log = init(100, "0x10", 0, "0xabc",
+                               line(100, "Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct")) +
+                          line(100, "Channel 00/1 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA") +
+                          pair_calls("0x10", "SPSRPR");
+  const Joined joined = join(job, log);
+  EXPECT_EQ(
+      words(joined),
+      "send 1024 pp[0,1] 1/1 ncclSend - - - NET/IB/GDRDMA IB/0 order likely\n"
+      "recv 2048 pp[0,1] 1/1 ncclRecv - - - NET/IB/GDRDMA IB/0 order likely\n"
+      "send_recv 1024 pp[0,1] 2/2 ncclRecv, ncclSend - - - NET/IB/GDRDMA IB/0 order likely\n");
+  EXPECT_EQ(joined.without_witness, 0);
+  EXPECT_EQ(joined.calls, 8);
+  EXPECT_EQ(joined.calls_without_operation, 2);  // the first and the last
+}
+
+TEST(JoinedPairs, OtherPeersOrSizesAreOtherCalls) {
+  const Job job = rank_zero({pair_of("1", "pp")}, pair_operations("SSSS"));
+  const std::string start = init(100, "0x10", 0, "0xabc");
+  const std::string reason =
+      "nccl_log: its sends and receives are not among those of any communicator of its size";
+  for (const auto& [count, peer] : {std::pair{128, 1}, {256, 0}}) {
+    std::string log = start;
+    for (int i = 0; i < 4; ++i) log += pair_call("0x10", "Send", count, peer);
+    const Joined joined = join(job, log);
+    EXPECT_EQ(words(joined), "send 1024 pp[0,1] 0/4 - - - - - - - undecidable\n");
+    EXPECT_EQ(joined.rows[0].reason, reason);
+    EXPECT_EQ(joined.calls_without_operation, 4);
+  }
+  const Joined none = join(job, start + calls(100, "0x10", "AAAA"));
+  EXPECT_EQ(none.rows[0].reason,
+            "nccl_log: no communicator or group of its size and members sends or receives there");
+  // The timeline says nothing of whom.
+  std::vector<Comm> comm = pair_operations("SSSS");
+  for (Comm& one : comm) one.peers.clear();
+  const Joined whom =
+      join(rank_zero({pair_of("1", "pp")}, comm), start + pair_calls("0x10", "SSSS"));
+  EXPECT_EQ(words(whom), "send 1024 pp[0,1] 0/4 - - - - - - - undecidable\n");
+  EXPECT_EQ(whom.rows[0].reason,
+            "nccl_log: the timeline does not tell the peers of its sends and receives");
+}
+
+TEST(JoinedPairs, TwoCommunicatorsAlikeAreRefused) {
+  const Job job = rank_zero({pair_of("1", "pp")}, pair_operations("SRSR"));
+  const std::string both = init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
+                           pair_calls("0x10", "SRSR") + pair_calls("0x20", "SRSRSR");
+  EXPECT_EQ(join(job, both).rows[0].reason,
+            "nccl_log: 2 communicators have its size and fit its sends and receives equally well");
+  // The collectives tell which it is.
+  std::vector<Comm> comm = pair_operations("ASRSRA");
+  const Job told = rank_zero({pair_of("1", "pp")}, comm);
+  EXPECT_EQ(words(join(told, both + calls(100, "0x20", "AA"))),
+            "all_reduce 1024 pp[0,1] 2/2 ncclAllReduce - - - - - order likely\n"
+            "send 1024 pp[0,1] 2/2 ncclSend - - - - - order likely\n"
+            "recv 2048 pp[0,1] 2/2 ncclRecv - - - - - order likely\n");
+  // So does the identifier.
+  GroupIdentity named = pair_of("0xdef", "");
+  EXPECT_EQ(words(join(rank_zero({named}, pair_operations("SRSR")), both)),
+            "send 1024 group 0xdef[0,1] 2/2 ncclSend - - - - - communicator likely\n"
+            "recv 2048 group 0xdef[0,1] 2/2 ncclRecv - - - - - communicator likely\n");
+  // Two groups, one communicator.
+  std::vector<Comm> two = pair_operations("SRSR", 0);
+  for (const Comm& one : pair_operations("SRSR", 1)) two.push_back(one);
+  const Joined shared = join(rank_zero({pair_of("1", "pp"), pair_of("2", "ep")}, two),
+                             init(100, "0x10", 0, "0xabc") + pair_calls("0x10", "SRSRSR"));
+  EXPECT_EQ(shared.without_witness, 8);
+  EXPECT_EQ(shared.rows[0].reason,
+            "nccl_log: 2 groups of the rank fit the same communicator equally well");
+}
+
+TEST(JoinedPairs, ExchangesAreWholeRunsOfSendsAndReceives) {
+  const std::string start = init(100, "0x10", 0, "0xabc");
+  const Job job = rank_zero({pair_of("1", "ep")}, pair_operations("EEEE"));
+  const Joined joined = join(job, start + pair_calls("0x10", "EEEEE"));
+  EXPECT_EQ(words(joined),
+            "all_to_all 1024 ep[0,1] 4/4 ncclRecv, ncclSend - - - - - order likely\n");
+  EXPECT_EQ(joined.calls, 20);
+  EXPECT_EQ(joined.calls_without_operation, 4);
+  // Of other sizes; of unequal parts with the same sum; with one line lost in each.
+  std::string other = start;
+  std::string unequal = start;
+  std::string lost = start;
+  for (int i = 0; i < 4; ++i) {
+    other += exchange("0x10", 256);
+    unequal += pair_call("0x10", "Recv", 100, 1) + pair_call("0x10", "Recv", 28, 0) +
+               pair_call("0x10", "Send", 56, 1) + pair_call("0x10", "Send", 200, 0);
+    lost += pair_call("0x10", "Send", 128, 0) + pair_call("0x10", "Recv", 128, 0) +
+            pair_call("0x10", "Send", 128, 1);
+  }
+  EXPECT_EQ(join(job, other).rows[0].witnessed, 0);
+  EXPECT_EQ(join(job, unequal).rows[0].witnessed, 4);  // 256 floats sent, 128 received
+  EXPECT_EQ(join(job, lost).rows[0].witnessed, 0);
+  // A rank that gets nothing of another: which calls there are is not known.
+  Job zero = job;
+  for (CommOp& op : zero.ranks[0].devices[0].comm) op.zero_split = true;
+  EXPECT_EQ(join(zero, start + pair_calls("0x10", "EEEE")).rows[0].witnessed, 0);
+  // Between collectives of the group, whose communicator is theirs.
+  EXPECT_EQ(words(join(rank_zero({pair_of("1", "ep")}, pair_operations("AEAAE")),
+                       start + pair_calls("0x10", "AEAAE"))),
+            "all_reduce 1024 ep[0,1] 3/3 ncclAllReduce - - - - - order likely\n"
+            "all_to_all 1024 ep[0,1] 2/2 ncclRecv, ncclSend - - - - - order likely\n");
+}
+
+// Since NCCL 2.28 the log has a line for an exchange: its sends and receives are other calls.
+TEST(JoinedPairs, ExchangesThatHaveALineAreCollectives) {
+  const Job job = rank_zero({pair_of("1", "ep")}, pair_operations("EEEE"));
+  std::string log = init(100, "0x10", 0, "0xabc");
+  for (int i = 0; i < 4; ++i) log += call(100, "0x10", "AlltoAll", 128);
+  EXPECT_EQ(words(join(job, log + pair_calls("0x10", "EEEE"))),
+            "all_to_all 1024 ep[0,1] 4/4 ncclAlltoAll - - - - - order likely\n");
+}
+
+TEST(JoinedPairs, PluginsTellChannels) {
+  Measured file = measured("0xabc", 0, "");
+  for (const auto& [op, bytes] :
+       {std::pair{Op::send, 1024}, {Op::recv, 2048}, {Op::send, 1024}, {Op::recv, 2048}}) {
+    MeasuredCall one;
+    one.op = op;
+    one.rank = 0;
+    one.peer = 1;
+    one.bytes = bytes;
+    one.channels = 4;
+    file.calls.push_back(one);
+  }
+  std::vector<Measured> files;
+  files.push_back(std::move(file));
+  const Job job = rank_zero({pair_of("1", "pp")}, pair_operations("PP"));
+  EXPECT_EQ(words(join_witnesses(job, {}, files)),
+            "send_recv 1024 pp[0,1] 2/2 ncclRecv, ncclSend - - 4 - - order likely\n");
+  files[0].calls[1].peer = 0;
+  files[0].calls[3].peer = 0;
+  EXPECT_EQ(words(join_witnesses(job, {}, files)),
+            "send_recv 1024 pp[0,1] 0/2 - - - - - - - undecidable\n");
+}
+
+// A dump numbers sends and receives as the timeline does, where both are single calls.
+TEST(JoinedPairs, DumpsAreJoinedByNumberOrOrder) {
+  const auto dump_of = [](std::int64_t first, Ns made) {
+    Witness witness = dump("1", 0, 0, 0);
+    for (int i = 0; i < 4; ++i) {
+      WitnessCall call;
+      call.op = Op::send;
+      call.p2p = true;
+      call.rank = 0;
+      call.peer = 1;
+      call.number = first + i;
+      call.in_elements = 256;
+      call.in_dtype = witness.strings.intern("Float");
+      call.op_text = witness.strings.intern("nccl:send 0->1");
+      call.created_ns = made + i * 1'000'000;
+      witness.calls.push_back(call);
+    }
+    return witness;
+  };
+  const auto join_dump = [](const Job& job, Witness witness) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(std::move(witness));
+    return join_witnesses(job, witnesses, {});
+  };
+  std::vector<Comm> comm = pair_operations("SSSS");
+  const GroupIdentity group = pair_of("1", "pp");
+  EXPECT_EQ(words(join_dump(rank_zero({group}, comm), dump_of(7, kNow))),
+            "send 1024 pp[0,1] 4/4 nccl:send - - - - - order likely\n");
+  for (std::size_t i = 0; i < comm.size(); ++i) comm[i].seq = 7 + static_cast<std::int64_t>(i);
+  const Job numbered = rank_zero({group}, comm);
+  EXPECT_EQ(words(join_dump(numbered, dump_of(7, kNow))),
+            "send 1024 pp[0,1] 4/4 nccl:send - - - - - sequence certain\n");
+  // Three of the four numbers are in both.
+  EXPECT_EQ(words(join_dump(numbered, dump_of(8, kNow))),
+            "send 1024 pp[0,1] 3/4 nccl:send - - - - - sequence certain\n");
+  const std::string none =
+      "flight_recorder: no number of its sends and receives is in both, with the same call";
+  EXPECT_EQ(join_dump(numbered, dump_of(20, kNow)).rows[0].reason, none);
+  Witness other = dump_of(7, kNow);
+  for (WitnessCall& call : other.calls) call.in_elements = 255;
+  EXPECT_EQ(join_dump(numbered, std::move(other)).rows[0].reason, none);
+  EXPECT_EQ(join_dump(numbered, dump_of(7, kNow - 86'400'000'000'000)).rows[0].reason,
+            "flight_recorder: its sends and receives are there, but were called at another time");
+}
+
+// The ranks of a group fit communicators with different identifiers.
+TEST(JoinedPairs, WhatContradictsIsRefused) {
+  Job job = rank_zero({pair_of("1", "pp")}, pair_operations("SRSR"));
+  Job other = rank_zero({pair_of("1", "pp")}, pair_operations("SRSR"));
+  other.ranks[0].rank = 1;
+  other.ranks[0].recording.process = 101;
+  for (Peer& peer : other.ranks[0].peers) peer.rank = 0;
+  job.ranks.push_back(std::move(other.ranks[0]));
+  const auto log = [](const std::string& id) {
+    std::string text = init(100, "0x10", 0, "0xabc") + pair_calls("0x10", "SRSR");
+    text += init(101, "0x20", 1, id);
+    for (int i = 0; i < 2; ++i) {
+      for (const auto& [op, count] : {std::pair{"Send", 256}, {"Recv", 512}})
+        text += line(101, std::string(op) + ": opCount 0 sendbuff (nil) recvbuff 0x7f1 count " +
+                              std::to_string(count) +
+                              " datatype 7 op 0 root 0 comm 0x20 [nranks=2] stream 0x55");
+    }
+    return text;
+  };
+  EXPECT_EQ(join(job, log("0xabc")).without_witness, 0);
+  const Joined apart = join(job, log("0xdef"));
+  EXPECT_EQ(apart.without_witness, 8);
+  EXPECT_EQ(apart.rows[0].reason, "nccl_log: its ranks fit different communicators");
+}
+
+// Jobs and logs by chance: some communicators call the same as the one that the timeline is of, and
+// lines are lost anywhere. What is told above undecidable is of the true one.
+struct ByChance {
+  int cases = 0;
+  int joined = 0;
+  int wrong = 0;
+  int wrong_for_certain = 0;
+};
+
+ByChance chance(int how, double most_lost) {
+  ByChance found;
+  std::mt19937 random(17);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<unsigned>(n));
+  };
+  for (int round = 0; round < 250; ++round) {
+    const bool pairs = how == 3;
+    const std::string mixed = below(2) == 0 ? "AB" : "ABG";
+    const std::string letters = pairs ? "SR" : mixed;
+    const int length = 12 + below(30);
+    const auto sequence = [&] {
+      std::string made;
+      for (int i = 0; i < length; ++i)
+        made += letters[static_cast<std::size_t>(below(static_cast<int>(letters.size())))];
+      return made;
+    };
+    const std::string truth = sequence();
+    const auto from = static_cast<std::size_t>(below(length / 2));
+    const std::string window = truth.substr(from, 5 + static_cast<std::size_t>(below(length)));
+    const double lost = most_lost * below(100) / 100;
+    const bool whole = below(4) > 0;
+    std::string log;
+    const int comms = 2 + below(2);
+    for (int c = 0; c < comms; ++c) {
+      const std::string comm = "0x" + std::to_string(10 + c);
+      const std::string way = c == 0 ? "P2P/CUMEM/read" : "SHM/direct/direct";
+      std::string start = init(100, comm, 0, "0xabc" + std::to_string(c),
+                               line(100, std::string("Channel 00/") + (pairs ? "1" : "0") +
+                                             " : 0[0] -> 1[1] via " + way));
+      if (!whole) start = start.substr(0, start.rfind("node-a"));
+      log += start;
+      std::string called;
+      for (const char letter : c == 0 || below(2) == 0 ? truth : sequence()) {
+        if (below(1000) >= lost * 1000) called += letter;
+      }
+      log += pairs ? pair_calls(comm, called) : calls(100, comm, called);
+    }
+    std::vector<Comm> comm = how == 2 ? ungrouped(window) : operations(window);
+    if (pairs) comm = pair_operations(window);
+    for (std::size_t i = 0; i < comm.size() && how == 1; ++i)
+      comm[i].seq = static_cast<std::int64_t>(from + i) + 1;
+    std::vector<GroupIdentity> groups;
+    if (how != 2) groups.push_back(pair_of("1", "dp"));
+    const Joined joined = join(rank_zero(std::move(groups), comm), log);
+    ++found.cases;
+    bool any = false;
+    bool wrong = false;
+    for (const JoinedRow& row : joined.rows) {
+      if (!row.confidence || *row.confidence == Confidence::undecidable) continue;
+      any = any || row.witnessed > 0;
+      wrong = wrong || (!row.transport.empty() && row.transport != "P2P/CUMEM");
+      if (wrong && *row.confidence == Confidence::certain) ++found.wrong_for_certain;
+    }
+    found.joined += any ? 1 : 0;
+    found.wrong += wrong ? 1 : 0;
+  }
+  return found;
+}
+
+// By order, by numbers, by the order of a stream without a group; sends and receives. Where one
+// line in five is lost, two communicators alike can no longer be told apart for sure.
+TEST(JoinedByChance, LostLinesMakeNoOtherCommunicatorItsOwn) {
+  for (const int how : {0, 1, 2, 3}) {
+    for (const double most_lost : {0.0, 0.05}) {
+      const ByChance found = chance(how, most_lost);
+      EXPECT_EQ(found.wrong, 0) << how << " " << most_lost;
+      EXPECT_GE(found.joined, found.cases / 12) << how << " " << most_lost;
+    }
+    EXPECT_LE(chance(how, 0.2).wrong, 3) << how;
+  }
 }
 
 }  // namespace

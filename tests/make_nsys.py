@@ -4,6 +4,7 @@
 `write(path, secret)` makes one export whose lists of environment variables and command lines hold the secret, in every
 place in which real exports have them.
 """
+import json
 import pathlib
 import sqlite3
 import struct
@@ -25,7 +26,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, end INTEGER, globalTid I
 CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
   streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER, eventSyncId INTEGER);
 CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER,
-  domainId INTEGER, binaryData BLOB);
+  domainId INTEGER, binaryData BLOB, jsonText TEXT, jsonTextId INTEGER, eventId INTEGER);
 CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER, type INTEGER, name TEXT,
   offset INTEGER);
 """
@@ -41,30 +42,52 @@ def payload(schema, size, *words):
     return struct.pack("<QQQQ", 1, schema, size, 32) + b"".join(words)
 
 
-def write_process(db, pid, device, rank):
+def attached(row, form, secret):
+    """A range's payload in the form that the export has, beside words that nobody is to see: blob, json, string (JSON that
+    stands in StringIds) or broken."""
+    start, schema, names = row[0], row[3], row[4:]
+    if not schema:
+        return None, None, None
+    words = dict(zip(["NCCL communicator ID", "No. of ranks", "Rank"] if schema == INIT_SCHEMA else
+                     ["NCCL communicator ID", "Message size [bytes]"], names))
+    if form == "blob":
+        return payload(schema, 16, struct.pack("<Qii" if schema == INIT_SCHEMA else "<QQ", *names)), None, None
+    if form == "string":
+        return None, None, len(NAMES) + 3 if schema == INIT_SCHEMA else len(NAMES) + 4
+    text = json.dumps({"payload": [words], "note": secret})
+    return None, text[:-3] if form == "broken" and start > 1_000_000 else text, None
+
+
+def write_process(db, pid, device, rank, form="blob", secret=""):
     """A gemm, an all-reduce of 4096 bytes, a send with a receive, and a copy."""
     gpu, thread = pid << 24, (pid << 24) + pid
-    nvtx = [(100, 900, INIT, payload(INIT_SCHEMA, 16, struct.pack("<Qii", 77, 2, rank))),
-            (1400, 1550, ALL_REDUCE, payload(CALL_SCHEMA, 16, struct.pack("<QQ", 77, 4096))),
-            (2000, 2010, GROUP_START, None), (2020, 2030, SEND, None), (2040, 2050, RECV, None), (2060, 2200, GROUP_END, None)]
-    for start, end, name, blob in nvtx:
-        db.execute("INSERT INTO NVTX_EVENTS VALUES(?, ?, 59, NULL, ?, ?, 1, ?)", (start, end, name, thread, blob))
-    for start, correlation, name in [(1000, 1, LAUNCH), (1500, 2, LAUNCH), (2100, 3, LAUNCH), (5000, 4, SYNC)]:
-        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?, ?, ?, ?, ?)", (start, start + 10, thread, correlation, name))
-    for start, end, stream, correlation, name in [(2000, 3000, 7, 1, GEMM), (3000, 5000, 20, 2, KERNEL), (5000, 6000, 21, 3, SEND_RECV)]:
+    nvtx = [(100_000, 900_000, INIT, INIT_SCHEMA, 77, 2, rank), (1_400_000, 1_550_000, ALL_REDUCE, CALL_SCHEMA, 77, 4096),
+            (2_000_000, 2_010_000, GROUP_START, 0),
+            (2_020_000, 2_030_000, SEND, 0), (2_040_000, 2_050_000, RECV, 0), (2_060_000, 2_200_000, GROUP_END, 0)]
+    for number, row in enumerate(nvtx):
+        db.execute("INSERT INTO NVTX_EVENTS VALUES(?, ?, 59, NULL, ?, ?, 1, ?, ?, ?, ?)",
+                   (*row[:3], thread, *attached(row, form, secret), pid * 100 + number))
+    for start, correlation, name in [(1_000_000, 1, LAUNCH), (1_500_000, 2, LAUNCH), (2_100_000, 3, LAUNCH),
+                                     (5_000_000, 4, SYNC)]:
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(?, ?, ?, ?, ?)",
+                   (start, start + 10_000, thread, correlation, name))
+    for start, end, stream, correlation, name in [(2_000_000, 3_000_000, 7, 1, GEMM), (3_000_000, 5_000_000, 20, 2, KERNEL),
+                                                  (5_000_000, 6_000_000, 21, 3, SEND_RECV)]:
         db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(?, ?, ?, 1, ?, ?, ?, ?, ?)",
                    (start, end, device, stream, correlation, gpu, name, name))
-    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(6000, 6500, ?, 1, 7, 5, ?, 1, 4096)", (device, gpu))
-    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(5000, 6500, ?, 1, 7, 4, ?, 3, NULL, NULL)", (device, gpu))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(6000000, 6500000, ?, 1, 7, 5, ?, 1, 4096)", (device, gpu))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(5000000, 6500000, ?, 1, 7, 4, ?, 3, NULL, NULL)", (device, gpu))
 
 
-def write(path, secret="hunter2", processes=2):
+def write(path, secret="hunter2", processes=2, form="blob"):
     path = pathlib.Path(path)
     path.unlink(missing_ok=True)
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA page_size = 512")
         db.executescript(TABLES)
-        names = NAMES + [f"API_TOKEN={secret}", f"python train.py --token {secret}"]
+        names = NAMES + [f"API_TOKEN={secret}", f"python train.py --token {secret}",
+                         '{"NCCL communicator ID": 77, "No. of ranks": 2, "Rank": 0}',
+                         '{"NCCL communicator ID": "0x4d", "Message size [bytes]": 4096}']
         db.executemany("INSERT INTO StringIds VALUES(?, ?)", enumerate(names, 1))
         db.execute("INSERT INTO META_DATA_EXPORT VALUES('EXPORT_SCHEMA_VERSION', '3.25.0')")
         db.executemany("INSERT INTO META_DATA_CAPTURE VALUES(?, ?)", [
@@ -78,14 +101,14 @@ def write(path, secret="hunter2", processes=2):
         db.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES(1700000000000000000, NULL, NULL)")
         db.execute("INSERT INTO PROCESSES VALUES(?, 100, ?)", (100 << 24, f"python --key {secret}"))
         db.execute("INSERT INTO PROCESS_STREAMS VALUES(?, 1, ?)", (100 << 24, len(NAMES) + 1))
-        db.execute("INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'NCCL', NULL, 0, 1, NULL)")
-        db.execute("INSERT INTO NVTX_EVENTS VALUES(10, 20, 59, ?, NULL, 0, 0, NULL)", (f"login {secret}",))
+        db.execute("INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'NCCL', NULL, 0, 1, NULL, NULL, NULL, 1)")
+        db.execute("INSERT INTO NVTX_EVENTS VALUES(10, 20, 59, ?, NULL, 0, 0, NULL, NULL, NULL, 2)", (f"login {secret}",))
         db.executemany("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, ?, ?, ?, ?, ?)", [
             (INIT_SCHEMA, 0, 10, "NCCL communicator ID", 0), (INIT_SCHEMA, 1, 5, "No. of ranks", 8),
             (INIT_SCHEMA, 2, 5, "Rank", 12), (CALL_SCHEMA, 0, 10, "NCCL communicator ID", 0),
             (CALL_SCHEMA, 1, 22, "Message size [bytes]", 8)])
         for i in range(processes):
-            write_process(db, 100 + i, i, i)
+            write_process(db, 100 + i, i, i, form, secret)
     db.close()
 
 
@@ -93,3 +116,5 @@ if __name__ == "__main__":
     folder = pathlib.Path(sys.argv[1])
     for count in (0, 1, 2):
         write(folder / f"export-{count}.sqlite", processes=count)
+    for form in ("json", "string", "broken"):
+        write(folder / f"export-{form}.sqlite", processes=1, form=form)

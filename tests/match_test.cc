@@ -326,6 +326,10 @@ TEST(Classify, NestedRanges) {
   EXPECT_EQ(ops(classified("send@7 [20us,21us) corr=1; range@5 [1us,8us) name=nccl:coalesced; "
                            "launch@5 [5us] corr=1")),
             "send_recv kernel_name");
+  // The last call of a group ended before the group's end, which launches: near is not inside.
+  EXPECT_EQ(ops(classified("send@7 [20us,21us) corr=1; range@5 [1us,4us) name=nccl:recv; range@5 "
+                           "[4.1us,9us) name=nccl:coalesced; launch@5 [4.5us] corr=1")),
+            "send_recv kernel_name");
 }
 
 // A record without metadata is the normal case of older files: surely communication, by its link.

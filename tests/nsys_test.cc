@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "ingest/load.h"
+#include "ingest/nsys_payload.h"
 
 namespace commlens {
 namespace {
@@ -233,8 +234,194 @@ TEST(Nsys, SharesNeedTheirOwnCommunicatorsRanks) {
   EXPECT_EQ(meta.out_elements, 8192);
   EXPECT_EQ(meta.group_size, 2);
   EXPECT_EQ(recording.strings.get(meta.group_name), "0x4e");  // 78
-  EXPECT_FALSE(recording.host_ranges[1].meta.valid());
+  // Its communicator is known all the same.
+  ASSERT_TRUE(recording.host_ranges[1].meta.valid());
+  const CollectiveMeta& other = recording.metas[recording.host_ranges[1].meta.index()];
+  EXPECT_EQ(other.in_elements, kUnknown);
+  EXPECT_EQ(other.group_size, 0);
+  EXPECT_EQ(recording.strings.get(other.group_name), "0x63");  // 99
   EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+}
+
+// Without offsets entries lie as C lays them: u64 at 0, int at 8, u64 at 16. Rows in any order, and
+// once for each process.
+TEST(Nsys, EntriesWithoutOffsetsLieAsInC) {
+  Export file;
+  file.add_tables();
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT)");
+  for (int process = 0; process < 2; ++process)
+    file.run(
+        "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 60, 2, 22, 'Message size [bytes]'),"
+        "(1, 60, 1, 5, 'Root'), (1, 60, 0, 10, 'NCCL communicator ID')");
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " +
+                         std::to_string(kFirst + 7) + ", 1, ?1)",
+                     word(1) + word(60) + word(24) + word(32) + word(77) + word(1) + word(4096));
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.host_ranges.size(), 1U);
+  ASSERT_TRUE(recording.host_ranges[0].meta.valid());
+  const CollectiveMeta& meta = recording.metas[recording.host_ranges[0].meta.index()];
+  EXPECT_EQ(meta.in_elements, 4096);
+  EXPECT_EQ(recording.strings.get(meta.group_name), "0x4d");
+  EXPECT_EQ(recording.host_calls.find(0).rank, 1);
+}
+
+// Processes with two releases of NCCL give one number to two layouts: neither is believed.
+TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
+  Export file;
+  file.add_tables();
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 60, 0, 22, 'Message size [bytes]', 0),"
+      "(1, 60, 0, 10, 'NCCL communicator ID', 0), (1, 60, 1, 22, 'Message size [bytes]', 8)");
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " +
+                         std::to_string(kFirst + 7) + ", 1, ?1)",
+                     word(1) + word(60) + word(16) + word(32) + word(77) + word(4096));
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.host_ranges.size(), 1U);
+  EXPECT_FALSE(recording.host_ranges[0].meta.valid());
+  EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+}
+
+TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
+  const auto read = [](const std::string& json) {
+    NsysPayload payload;
+    read_json_payload(json, payload);
+    payload.finish();
+    return payload;
+  };
+  const NsysPayload plain = read(
+      R"({"NCCL communicator ID": 12715772615376301750, "Message size [bytes]": 4096, "Peer rank": 3})");
+  EXPECT_FALSE(plain.odd);
+  EXPECT_EQ(plain.communicator, 12715772615376301750ULL);  // beyond 63 bits
+  EXPECT_EQ(plain.bytes, 4096);
+  EXPECT_EQ(plain.peer, 3);
+  // Any case, in a list, in quotes, with what is not known around it.
+  const NsysPayload nested = read(
+      R"([{"Payload": {"BYTES": "512", "nccl communicator id": "0x4d", "x": [1, {"y": "}\""}]}}])");
+  EXPECT_FALSE(nested.odd);
+  EXPECT_EQ(nested.bytes, 512);
+  EXPECT_EQ(nested.communicator, 0x4dU);
+  // 300 elements of two bytes.
+  const NsysPayload counted =
+      read(R"({"commHash": 77, "commRank": 1, "count": 300, "dataType": "ncclBfloat16"})");
+  EXPECT_EQ(counted.bytes, 600);
+  EXPECT_EQ(counted.rank, 1);
+  EXPECT_FALSE(counted.of_gpu);
+  EXPECT_TRUE(read(R"({"apiId": 3, "count": 300, "dataType": 7})").of_gpu);
+  // No size without the type.
+  EXPECT_EQ(read(R"({"count": 300})").bytes, -1);
+  EXPECT_FALSE(read("").odd);
+}
+
+TEST(NsysPayload, OddJsonSaysNothing) {
+  const auto read = [](const std::string& json) {
+    NsysPayload payload;
+    read_json_payload(json, payload);
+    payload.finish();
+    return payload;
+  };
+  const std::string deep(20, '[');
+  for (const std::string& json :
+       {std::string(R"({"Bytes": 4096)"), std::string(R"({"Bytes": 4096}})"),
+        std::string(R"({"Bytes" 4096})"), std::string(R"({"Bytes": 4096, "Bytes": 8192})"),
+        std::string(R"({"Bytes": -1})"), std::string(R"({"Bytes": 1.5})"),
+        std::string(R"({"Bytes": 9223372036854775808})"),  // 2^63
+        std::string(R"({"Bytes": 99999999999999999999999})"), std::string(R"({"Bytes": "4 KB"})"),
+        std::string(R"({"Bytes": NaN})"),
+        std::string(R"({"Bytes": 4096, "count": 8, "datatype": 7})"),
+        std::string(R"({"count": 9223372036854775807, "datatype": 7})"),
+        std::string(R"({"Bytes": "4096)"), std::string("\""), deep, std::string("x"),
+        "{\"a\": \"" + std::string(70'000, 'b') + "\", \"Bytes\": 4096}"}) {
+    const NsysPayload payload = read(json);
+    EXPECT_TRUE(payload.odd) << json;
+    EXPECT_EQ(payload.bytes, -1) << json;
+  }
+}
+
+// As JSON, as JSON that stands in StringIds, and in a table of its own; one is damaged.
+TEST(Nsys, PayloadsOfTheOtherFormsTellSizes) {
+  Export file;
+  file.add_tables();
+  file.run("DROP TABLE NVTX_EVENTS");
+  file.run(
+      "CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId"
+      " INTEGER, globalTid INTEGER, domainId INTEGER, jsonText TEXT, jsonTextId INTEGER, eventId"
+      " INTEGER)");
+  file.run("INSERT INTO NVTX_EVENTS VALUES(0, NULL, 75, 'NCCL', NULL, 0, 1, NULL, NULL, 1)");
+  file.run(R"(INSERT INTO StringIds VALUES(30, '{"Message size [bytes]": 2048}'))");
+  const std::string thread = std::to_string(kFirst + 7);
+  const auto call = [&](int start, const std::string& text, const std::string& json,
+                        const std::string& json_id, int event) {
+    file.run("INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(start) + ", " +
+             std::to_string(start + 50) + ", 59, '" + text + "', NULL, " + thread + ", 1, " + json +
+             ", " + json_id + ", " + std::to_string(event) + ")");
+  };
+  call(100, "ncclCommInitRank",
+       R"('{"NCCL communicator ID": 77, "No. of ranks": 4, "Rank": 3, "CUDA device": 0}')", "NULL",
+       2);
+  call(200, "ncclAllReduce", R"('{"NCCL communicator ID": 77, "Message size [bytes]": 1024}')",
+       "NULL", 3);
+  call(300, "ncclAllReduce", "NULL", "30", 4);
+  call(400, "ncclAllGather", "NULL", "NULL", 5);
+  call(500, "ncclAllReduce", R"('{"token": "hunter2", "Message size [bytes]": 1024')", "NULL", 6);
+  // Nsight's own tracing: the call, and the operation on the GPU.
+  call(600, "AllReduce", R"('{"commHash": 77, "count": 10, "dataType": "ncclFloat32"}')", "NULL",
+       7);
+  call(700, "AllReduce",
+       R"('{"commHash": 77, "count": 10, "dataType": "ncclFloat32", "apiId": 7}')", "NULL", 8);
+  const std::string table =
+      "\"DYNAMIC_NVTXPAYLOAD_DATATYPE_" + std::to_string(kFirst) + "_1_16777220\"";
+  file.run("CREATE TABLE " + table +
+           "(eventId INTEGER, \"NCCL communicator ID\" INTEGER, \"Message size [bytes]\" INTEGER)");
+  file.run("INSERT INTO " + table + " VALUES(5, 77, 512)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.rank, 3);
+  EXPECT_EQ(recording.world_size, 4);
+  ASSERT_EQ(recording.host_ranges.size(), 5U);
+  const auto out = [&recording](std::size_t row) {
+    const MetaId meta = recording.host_ranges[row].meta;
+    return meta.valid() ? recording.metas[meta.index()].out_elements : kUnknown;
+  };
+  EXPECT_EQ(out(0), 1024);
+  EXPECT_EQ(out(1), 2048);
+  EXPECT_EQ(out(2), 2048);  // 512 of each of 4 ranks
+  EXPECT_EQ(out(3), kUnknown);
+  EXPECT_EQ(out(4), 40);
+  EXPECT_EQ(recording.notes.count(Note::odd_payload), 1);
+  EXPECT_EQ(recording.notes.example(Note::odd_payload), "at 500 ns");
+  EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
+  for (std::size_t i = 0; i < recording.strings.size(); ++i)
+    EXPECT_EQ(recording.strings.get(StringId::from(i)).find("hunter2"), std::string_view::npos);
+}
+
+// Times that the export has moved are no times of the day.
+TEST(Nsys, MovedTimesHaveNoClock) {
+  for (const auto& [shift, clock] : {std::pair{"0", ClockBase::epoch},
+                                     {"500", ClockBase::unknown},
+                                     {"-500", ClockBase::unknown}}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    file.run("CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER)");
+    file.run("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES(1779630014975716426)");
+    file.run("INSERT INTO META_DATA_EXPORT VALUES('EXPORT_PARAM_TIME_SHIFT', '" +
+             std::string(shift) + "')");
+    EXPECT_EQ(file.load()[0].recording.clock, clock) << shift;
+  }
 }
 
 // A group's kernels are launched inside its end.

@@ -105,6 +105,7 @@ def write_inputs(folder):
     (folder / "inspector.log").write_text(inspector())
     (folder / "metrics.prom").write_text(prometheus())
     make_nsys.write(folder / "export.sqlite", SECRET)
+    make_nsys.write(folder / "export-json.sqlite", SECRET, form="broken")
     damaged = folder / "damaged"
     damaged.mkdir()
     for source in sorted(folder.iterdir()):

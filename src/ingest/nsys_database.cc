@@ -52,6 +52,10 @@ bool NsysRow::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
+bool NsysRow::is_integer(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
+}
+
 std::int64_t NsysRow::integer(int column, std::int64_t otherwise) const {
   return is_null(column) ? otherwise : sqlite3_column_int64(statement_, column);
 }
@@ -99,6 +103,30 @@ bool NsysDatabase::has_column(std::string_view table, std::string_view column) c
   sqlite3_bind_text(statement.get(), 1, table.data(), static_cast<int>(table.size()), nullptr);
   sqlite3_bind_text(statement.get(), 2, column.data(), static_cast<int>(column.size()), nullptr);
   return sqlite3_step(statement.get()) == SQLITE_ROW;
+}
+
+std::vector<std::string> NsysDatabase::names(const char* sql, std::string_view parameter) const {
+  std::vector<std::string> found;
+  const Statement statement = prepare(database_.get(), sql);
+  if (!statement) return found;
+  sqlite3_bind_text(statement.get(), 1, parameter.data(), static_cast<int>(parameter.size()),
+                    nullptr);
+  while (sqlite3_step(statement.get()) == SQLITE_ROW) {
+    std::string name(NsysRow(statement.get()).text(0));
+    if (name.find('"') == std::string::npos) found.push_back(std::move(name));
+  }
+  return found;
+}
+
+std::vector<std::string> NsysDatabase::tables(std::string_view begin) const {
+  return names(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, length(?1)) = ?1"
+      " ORDER BY name",
+      begin);
+}
+
+std::vector<std::string> NsysDatabase::columns(std::string_view table) const {
+  return names("SELECT name FROM pragma_table_info(?1)", table);
 }
 
 bool NsysDatabase::has(std::string_view table) const {

@@ -19,6 +19,7 @@ class NsysRow {
  public:
   explicit NsysRow(sqlite3_stmt* statement) : statement_(statement) {}
   bool is_null(int column) const;
+  bool is_integer(int column) const;
   std::int64_t integer(int column, std::int64_t otherwise = 0) const;
   std::string_view text(int column) const;   // empty where there is none
   std::string_view bytes(int column) const;  // a blob, or text that holds one
@@ -41,6 +42,9 @@ class NsysDatabase {
             const std::function<void(const NsysRow&)>& visit, std::string_view where = {},
             std::string_view order = {});
   bool has_column(std::string_view table, std::string_view column) const;
+  // Tables whose names begin so, and the columns of one; names with a quote in them are left out.
+  std::vector<std::string> tables(std::string_view begin) const;
+  std::vector<std::string> columns(std::string_view table) const;
 
   // Of the table StringIds; empty where there is none.
   std::string_view string(std::int64_t id) const;
@@ -52,6 +56,7 @@ class NsysDatabase {
     void operator()(sqlite3* database) const;
   };
   void read_strings();
+  std::vector<std::string> names(const char* sql, std::string_view parameter) const;
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> database_;

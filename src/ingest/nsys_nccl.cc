@@ -5,19 +5,18 @@
 //                                                  receive
 //
 // What a kernel does is told by the range that it was launched in, so ncclGroupEnd stands for all
-// calls of its group. Sizes are in payloads, which an export has only with --include-blobs=true:
+// calls of its group. Sizes are in payloads (ingest/nsys_payload.h).
 //
-//   blob  domain u64, schema u64, size u64, offset u64, then the payload; what stands where in it
-//   is
-//         in NVTX_PAYLOAD_SCHEMA_ENTRIES (domainId, schemaId, idx, type, name, offset)
+// Nsight's own tracing of NCCL names the calls without "nccl", and has ranges of the operations on
+// the GPU beside them; these are not calls, and nothing was launched in them.
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 #include <map>
 #include <set>
 #include <vector>
 
+#include "ingest/nsys_payload.h"
 #include "ingest/nsys_process.h"
 #include "model/rank_list.h"
 
@@ -43,72 +42,12 @@ constexpr std::array<NamedCall, 10> kCalls{{{"ncclAllReduce", "allreduce"},
                                             {"ncclScatter", "scatter"}}};
 
 std::string_view collective_of(std::string_view function) {
-  const auto* const found =
-      std::find_if(kCalls.begin(), kCalls.end(),
-                   [function](const NamedCall& call) { return call.function == function; });
+  const bool prefixed = function.starts_with("nccl");
+  const auto* const found = std::find_if(kCalls.begin(), kCalls.end(), [=](const NamedCall& call) {
+    return call.function.substr(prefixed ? 0 : 4) == function;
+  });
   return found == kCalls.end() ? std::string_view() : found->collective;
 }
-
-// A payload's entry that matters here.
-struct Entry {
-  std::string name;
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
-  bool is_signed = false;
-};
-using Schemas = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Entry>>;
-
-// Codes of NVTX's header; 0 for what is no whole number.
-std::size_t bytes_of_type(std::int64_t type) {
-  switch (type) {
-    case 5:
-    case 6:
-    case 15:
-    case 16: return 4;
-    case 3:
-    case 4:
-    case 13:
-    case 14: return 2;
-    case 7:
-    case 8:
-    case 9:
-    case 10:
-    case 17:
-    case 18:
-    case 22: return 8;
-    case 1:
-    case 2:
-    case 11:
-    case 12: return 1;
-    default: return 0;
-  }
-}
-
-Schemas read_schemas(NsysDatabase& database) {
-  Schemas schemas;
-  database.each("NVTX_PAYLOAD_SCHEMA_ENTRIES",
-                {"domainId", "schemaId", "type", "name", "offset", "idx"},
-                [&schemas](const NsysRow& row) {
-                  const std::int64_t type = row.integer(2);
-                  const std::size_t bytes = bytes_of_type(type);
-                  const std::int64_t offset = row.integer(4);
-                  if (bytes == 0 || offset < 0 || offset > 4096) return;
-                  auto& entries = schemas[{row.integer(0), row.integer(1)}];
-                  if (entries.size() < 64)  // rows repeat for each process
-                    entries.push_back({std::string(row.text(3)), static_cast<std::size_t>(offset),
-                                       bytes, type == 5 || type == 15 || type == 17 || type == 9});
-                });
-  return schemas;
-}
-
-// What a call's payload says.
-struct Payload {
-  std::int64_t bytes = -1;
-  std::int64_t peer = -1;  // of send and receive; or the root
-  std::int64_t ranks = -1;
-  std::int64_t rank = -1;
-  std::uint64_t communicator = 0;
-};
 
 // As NCCL's log writes a commId: "0x5af3".
 std::string hex_name(std::uint64_t communicator) {
@@ -116,49 +55,6 @@ std::string hex_name(std::uint64_t communicator) {
   const auto end =
       std::to_chars(digits.data(), digits.data() + digits.size(), communicator, 16).ptr;
   return "0x" + std::string(digits.data(), end);
-}
-
-std::uint64_t word_at(std::string_view blob, std::size_t at, std::size_t bytes) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, blob.data() + at, bytes);  // little-endian, as every machine of NCCL's
-  return value;
-}
-
-bool same_letters(std::string_view text, std::string_view wanted) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(text.begin(), text.end(), wanted.begin(), wanted.end(),
-                    [lower](char a, char b) { return lower(a) == b; });
-}
-
-void set_entry(std::string_view name, std::uint64_t value, Payload& payload) {
-  const auto number = static_cast<std::int64_t>(value);
-  if (same_letters(name, "message size [bytes]") || same_letters(name, "bytes"))
-    payload.bytes = number;
-  if (same_letters(name, "peer rank") || same_letters(name, "root")) payload.peer = number;
-  if (same_letters(name, "no. of ranks")) payload.ranks = number;
-  if (same_letters(name, "rank")) payload.rank = number;
-  if (same_letters(name, "nccl communicator id")) payload.communicator = value;
-}
-
-Payload read_payload(std::string_view blob, const Schemas& schemas) {
-  constexpr std::size_t kHead = 32;
-  Payload payload;
-  if (blob.size() < kHead) return payload;
-  const auto domain = static_cast<std::int64_t>(word_at(blob, 0, 8));
-  const auto schema = static_cast<std::int64_t>(word_at(blob, 8, 8));
-  const std::uint64_t size = word_at(blob, 16, 8);
-  const std::uint64_t said = word_at(blob, 24, 8);
-  const bool is_offset = said >= kHead && size <= blob.size() && said <= blob.size() - size;
-  const std::size_t from = is_offset ? static_cast<std::size_t>(said) : kHead;
-  const auto found = schemas.find({domain, schema});
-  if (found == schemas.end()) return payload;
-  for (const Entry& entry : found->second) {
-    if (entry.offset > size || entry.bytes > size - entry.offset) continue;
-    const std::size_t at = from + entry.offset;
-    if (at > blob.size() || entry.bytes > blob.size() - at) continue;
-    set_entry(entry.name, word_at(blob, at, entry.bytes), payload);
-  }
-  return payload;
 }
 
 // Domains of NCCL; empty where the rows that name them are not there.
@@ -169,7 +65,7 @@ std::set<std::int64_t> nccl_domains(NsysDatabase& database) {
       [&](const NsysRow& row) {
         const std::string_view name =
             row.text(1).empty() ? database.string(row.integer(2, -1)) : row.text(1);
-        if (name == "NCCL") domains.insert(row.integer(0));
+        if (name.starts_with("NCCL")) domains.insert(row.integer(0));
       },
       "eventType = " + std::to_string(kNewDomain));
   return domains;
@@ -183,6 +79,7 @@ struct Group {
   std::int64_t bytes = -1;         // of the last call
   std::int64_t ranks = 0;          // the same
   std::uint64_t communicator = 0;  // the same; 0: not known
+  bool one_communicator = true;    // all calls are of that one
 };
 
 class NcclReader {
@@ -191,15 +88,18 @@ class NcclReader {
       : database_(database),
         process_(process),
         builder_(builder),
-        schemas_(read_schemas(database)),
+        payloads_(database),
         domains_(nccl_domains(database)) {}
 
   void read() {
     std::string where = "eventType = " + std::to_string(kPushPop);
     if (process_.global_pid) where += " AND " + process_.of_thread();
+    std::vector<std::string_view> columns{"start",  "end",       "text",
+                                          "textId", "globalTid", "domainId"};
+    columns.insert(columns.end(), NsysPayloads::columns().begin(), NsysPayloads::columns().end());
     database_.each(
-        "NVTX_EVENTS", {"start", "end", "text", "textId", "globalTid", "domainId", "binaryData"},
-        [this](const NsysRow& row) { read_range(row); }, where, "start, end DESC");
+        "NVTX_EVENTS", columns, [this](const NsysRow& row) { read_range(row); }, where,
+        "start, end DESC");
     if (without_size_ > 0) builder_.notes().add(Note::sizes_not_exported, without_size_);
   }
 
@@ -208,27 +108,35 @@ class NcclReader {
     if (!domains_.empty() && !domains_.contains(row.integer(5))) return;
     const std::string_view name =
         row.text(2).empty() ? database_.string(row.integer(3, -1)) : row.text(2);
-    if (!name.starts_with("nccl")) return;
+    const std::string_view collective = collective_of(name);
+    const bool own_name = name.starts_with("nccl");
+    if (!own_name && (domains_.empty() || collective.empty())) return;
     ++builder_.about().events;
     Group& group = groups_[row.integer(4)];
-    const Payload payload = read_payload(row.bytes(6), schemas_);
+    const NsysPayload payload = payloads_.read(row, 6);
+    if (payload.odd)
+      builder_.notes().add(Note::odd_payload, "at " + std::to_string(row.integer(0)) + " ns");
+    if (payload.of_gpu) return;
     if (name == "ncclGroupStart") {
       ++group.depth;
     } else if (name == "ncclGroupEnd") {
       end_group(row, group);
-    } else if (const std::string_view collective = collective_of(name); !collective.empty()) {
+    } else if (!collective.empty()) {
       call(row, collective, payload, group);
     } else if (name.starts_with("ncclComm")) {
       take_communicator(payload);
     }
   }
 
-  void call(const NsysRow& row, std::string_view collective, const Payload& payload, Group& group) {
+  void call(const NsysRow& row, std::string_view collective, const NsysPayload& payload,
+            Group& group) {
     const std::int64_t ranks = ranks_of(payload);
     const std::int64_t bytes = size_of(collective, payload.bytes, ranks);
     without_size_ += bytes < 0 ? 1 : 0;
-    add(row, collective, bytes, ranks, payload.communicator);
+    add(row, collective, bytes, ranks, payload.communicator, payload.peer);
     if (group.depth == 0) return;
+    group.one_communicator =
+        group.one_communicator && (group.calls == 0 || group.communicator == payload.communicator);
     group.ranks = ranks;
     group.communicator = payload.communicator;
     group.collectives.insert(collective);
@@ -243,16 +151,18 @@ class NcclReader {
     const bool pairs = group.collectives.contains("send") || group.collectives.contains("recv");
     // Of several calls, each kernel may hold any of them: what it does is known, how much is not.
     if (group.collectives.size() == 1 && !pairs) {
-      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1, group.ranks,
-          group.communicator);
+      const bool known = group.one_communicator;
+      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1,
+          known ? group.ranks : 0, known ? group.communicator : 0);
     } else if (!group.collectives.empty()) {
       add(row, "coalesced", -1, 0, 0);  // what of it a kernel is, its name tells
     }
     group = {};
   }
 
+  // `peer`: or the root, of one call.
   void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
-           std::uint64_t communicator) {
+           std::uint64_t communicator, std::int64_t peer = -1) {
     if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
@@ -261,17 +171,18 @@ class NcclReader {
                     .name = builder_.intern(collective),
                     .backend = builder_.intern("nccl"),
                     .meta = {}};
-    if (bytes >= 0) {
+    if (bytes >= 0 || communicator != 0) {
       range.kind = HostRangeKind::collective_record;
       range.name = StringId::none();
       range.backend = StringId::none();
       range.meta = builder_.add_meta(meta_of(collective, bytes, ranks, communicator));
     }
-    builder_.add_host_range(range);
+    const bool known = peer >= 0 && (ranks > 0 ? peer < ranks : peer < kMostRanks);
+    builder_.add_host_range(range, {.rank = known ? static_cast<std::int32_t>(peer) : -1});
   }
 
   // How many ranks a call's communicator has; 0 where that is not known.
-  std::int64_t ranks_of(const Payload& payload) const {
+  std::int64_t ranks_of(const NsysPayload& payload) const {
     const auto found = ranks_.find(payload.communicator);
     return payload.communicator == 0 || found == ranks_.end() ? 0 : found->second;
   }
@@ -286,16 +197,18 @@ class NcclReader {
     return ranks == 0 || __builtin_mul_overflow(bytes, ranks, &all) ? -1 : all;
   }
 
-  // `bytes`: of all ranks' shares together.
+  // `bytes`: of all ranks' shares together; -1: not known.
   CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks,
                          std::uint64_t communicator) {
     CollectiveMeta meta;
     meta.collective = builder_.intern(collective);
     meta.dtype = builder_.intern("Byte");
-    meta.in_elements =
-        collective == "all_gather" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
-    meta.out_elements =
-        collective == "reduce_scatter" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+    if (bytes >= 0) {
+      meta.in_elements =
+          collective == "all_gather" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+      meta.out_elements =
+          collective == "reduce_scatter" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+    }
     meta.group_size = ranks;
     // All ranks call a communicator alike, which they do not of a group of the framework.
     if (communicator != 0) meta.group_name = builder_.intern(hex_name(communicator));
@@ -303,14 +216,14 @@ class NcclReader {
   }
 
   // Communicators and their ranks, as they are made.
-  void take_communicator(const Payload& payload) {
+  void take_communicator(const NsysPayload& payload) {
     if (payload.ranks < 1 || payload.ranks > kMostRanks) return;
     if (payload.communicator != 0) ranks_[payload.communicator] = payload.ranks;
     if (payload.ranks > world_) take_rank(payload);
   }
 
   // The largest communicator is the job's, whose ranks are those of the job.
-  void take_rank(const Payload& payload) {
+  void take_rank(const NsysPayload& payload) {
     if (payload.rank < 0 || payload.rank >= payload.ranks || payload.ranks > kMostRanks) return;
     world_ = payload.ranks;
     builder_.about().world_size = payload.ranks;
@@ -320,7 +233,7 @@ class NcclReader {
   NsysDatabase& database_;
   const NsysProcess& process_;
   TraceBuilder& builder_;
-  const Schemas schemas_;
+  const NsysPayloads payloads_;
   const std::set<std::int64_t> domains_;
   std::map<std::int64_t, Group> groups_;         // by globalTid
   std::map<std::uint64_t, std::int64_t> ranks_;  // by communicator

@@ -73,6 +73,9 @@ void read_clock(NsysDatabase& database, TraceBuilder& builder) {
     about.clock = ClockBase::epoch;  // times are of the day already
     return;
   }
+  // Times moved by so much, in a direction that nothing tells: no time of the day.
+  const std::string moved = value_of(database, "META_DATA_EXPORT", "EXPORT_PARAM_TIME_SHIFT");
+  if (!moved.empty() && moved.find_first_not_of("0.") != std::string::npos) return;
   constexpr std::int64_t kLargestBase = std::int64_t{1} << 61U;
   database.each("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [&about](const NsysRow& row) {
     const std::int64_t base = row.integer(0, -1);

@@ -102,6 +102,23 @@ class Walker {
 
 }  // namespace
 
+std::size_t CallOrder::calls_between() const {
+  std::int32_t first = -1;
+  std::int32_t last = -1;
+  for (const std::int32_t call : call_of) {
+    if (call < 0) continue;
+    first = first < 0 ? call : std::min(first, call);
+    last = std::max(last, call);
+  }
+  return first < 0 ? 0 : static_cast<std::size_t>(last - first) + 1;
+}
+
+bool is_rival(const CallOrder& order, std::size_t best) {
+  if (order.paired == 0) return false;
+  if (4 * order.paired >= 3 * best) return true;
+  return 2 * order.paired >= best && 10 * order.paired >= 9 * order.calls_between();
+}
+
 CallOrder lay_beside(const std::vector<CommEvent>& ops, const std::vector<CommEvent>& calls) {
   CallOrder order;
   if (!ops.empty() && !calls.empty()) order = Walker(ops, calls).run();

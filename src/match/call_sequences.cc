@@ -20,6 +20,8 @@ std::string_view nccl_name(Op op) {
     case Op::reduce: return "ncclReduce";
     case Op::gather: return "ncclGather";
     case Op::scatter: return "ncclScatter";
+    case Op::send: return "ncclSend";
+    case Op::recv: return "ncclRecv";
     default: return {};
   }
 }
@@ -28,12 +30,17 @@ bool is_one_sided(const WitnessCall& call) {
   return call.p2p || call.op == Op::send || call.op == Op::recv || call.op == Op::send_recv;
 }
 
+bool is_pair(const WitnessCall& call) {
+  return call.p2p && !call.closes_coalesced && (call.op == Op::send || call.op == Op::recv);
+}
+
 class Collector {
  public:
   Collector(const Job& job, const std::vector<Witness>& witnesses,
             const std::vector<Measured>& measured)
       : job_(job), witnesses_(witnesses), measured_(measured) {
     found_.of_rank.resize(job.ranks.size());
+    found_.pairs_of_rank.resize(job.ranks.size());
     found_.refused.resize(witnesses.size() + measured.size());
     found_.calls.resize(witnesses.size() + measured.size(), 0);
     found_.comms.resize(witnesses.size());
@@ -66,7 +73,7 @@ class Collector {
     found_.comms[w] = comms_by_process(witnesses_[w]);
     for (const auto& [process, comms] : found_.comms[w]) {
       for (const CommWitness& comm : comms)
-        found_.calls[w] += static_cast<std::int64_t>(comm.calls.size());
+        found_.calls[w] += static_cast<std::int64_t>(comm.calls.size() + comm.pairs.size());
     }
     found_.choices[w] = tuner_choices(witnesses_[w]);
     const std::vector<ProcessOfRank> processes = find_processes(job_, witnesses_[w]);
@@ -114,13 +121,35 @@ class Collector {
       sequence.calls.push_back(event);
       sequence.texts.push_back(text(std::string(nccl_name(call.op))));
     }
+    add_pairs(w, row, comm, by_id);
     found_.of_rank[row].push_back(std::move(sequence));
+  }
+
+  void add_pairs(std::size_t w, std::size_t row, const CommWitness& comm, bool by_id) {
+    if (comm.pairs.empty()) return;
+    PairSequence pairs{.witness = w,
+                       .communicator = comm.comm->id,
+                       .name = {},
+                       .members = {},
+                       .size = comm.comm->nranks,
+                       .place = comm.comm->rank,
+                       .same_process = by_id,
+                       .calls = comm.pairs,
+                       .texts = {},
+                       .numbers = {},
+                       .made = {},
+                       .ways = {},
+                       .facts = &comm};
+    for (const PairCall& call : comm.pairs)
+      pairs.texts.push_back(text(std::string(nccl_name(call.op))));
+    found_.pairs_of_rank[row].push_back(std::move(pairs));
   }
 
   void add_dump(std::size_t w) {
     const Witness& dump = witnesses_[w];
-    found_.calls[w] = std::count_if(dump.calls.begin(), dump.calls.end(),
-                                    [](const WitnessCall& call) { return !is_one_sided(call); });
+    found_.calls[w] =
+        std::count_if(dump.calls.begin(), dump.calls.end(),
+                      [](const WitnessCall& call) { return !is_one_sided(call) || is_pair(call); });
     bool any = false;
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
       if (job_.ranks[row].rank != dump.rank || job_.ranks[row].run != 0) continue;
@@ -158,12 +187,50 @@ class Collector {
         event.bytes = message_bytes(call.op, call.in_elements, call.out_elements, *element)
                           .value_or(kUnknown);
       sequence.calls.push_back(as_called(event));
-      std::string words(dump.text(call.op_text));
-      if (call.code.valid()) words += " (" + std::string(dump.text(call.code)) + ")";
-      sequence.texts.push_back(text(words));
+      sequence.texts.push_back(text(words_of(dump, call)));
       sequence.made.push_back(call.created_ns);
     }
+    add_dumped_pairs(w, row, group, sequence);
     if (!sequence.calls.empty()) found_.of_rank[row].push_back(std::move(sequence));
+  }
+
+  static std::string words_of(const Witness& dump, const WitnessCall& call) {
+    std::string words(dump.text(call.op_text));
+    // "nccl:send 0->1": the ranks are no part of what is called.
+    if (is_pair(call)) words = words.substr(0, words.find(' '));
+    if (call.code.valid()) words += " (" + std::string(dump.text(call.code)) + ")";
+    return words;
+  }
+
+  // `of`: the group's collectives.
+  void add_dumped_pairs(std::size_t w, std::size_t row, std::uint32_t group,
+                        const CallSequence& of) {
+    const Witness& dump = witnesses_[w];
+    PairSequence pairs{.witness = w,
+                       .communicator = 0,
+                       .name = of.name,
+                       .members = of.members,
+                       .size = of.size,
+                       .place = -1,
+                       .same_process = true,
+                       .calls = {},
+                       .texts = {},
+                       .numbers = {},
+                       .made = {},
+                       .ways = {},
+                       .facts = nullptr};
+    for (const WitnessCall& call : dump.calls) {
+      if (call.group != group || !is_pair(call)) continue;
+      PairCall pair{.op = call.op, .peer = call.peer, .bytes = kUnknown};
+      if (const auto element = element_bytes(dump.text(call.in_dtype)))
+        pair.bytes = message_bytes(call.op, call.in_elements, call.out_elements, *element)
+                         .value_or(kUnknown);
+      pairs.calls.push_back(pair);
+      pairs.texts.push_back(text(words_of(dump, call)));
+      pairs.numbers.push_back(call.number);
+      pairs.made.push_back(call.created_ns);
+    }
+    if (!pairs.calls.empty()) found_.pairs_of_rank[row].push_back(std::move(pairs));
   }
 
   // The same process, or, where either side does not say which it is, the same rank.
@@ -179,13 +246,15 @@ class Collector {
   void add_measured(std::size_t m) {
     const Measured& file = measured_[m];
     const std::size_t w = witnesses_.size() + m;
-    found_.calls[w] = std::count_if(file.calls.begin(), file.calls.end(), is_single);
+    found_.calls[w] = std::count_if(
+        file.calls.begin(), file.calls.end(),
+        [](const MeasuredCall& call) { return is_single(call) || is_single_pair(call); });
     std::vector<std::size_t> rows;
     for (std::size_t row = 0; row < job_.ranks.size(); ++row) {
       if (is_of(file, job_.ranks[row])) rows.push_back(row);
     }
     if (found_.calls[w] == 0) {
-      found_.refused[w] = "it holds no single calls of collectives";
+      found_.refused[w] = "it holds no single calls";
     } else if (rows.size() != 1) {
       found_.refused[w] = rows.empty() ? "there is no timeline of its process or rank"
                                        : "several timelines can be of its process or rank";
@@ -203,6 +272,38 @@ class Collector {
   static bool is_single(const MeasuredCall& call) {
     return call.count == 1 && !call.repeated && call.op != Op::send && call.op != Op::recv &&
            call.op != Op::send_recv && call.op != Op::unknown;
+  }
+
+  static bool is_single_pair(const MeasuredCall& call) {
+    return call.count == 1 && !call.repeated && (call.op == Op::send || call.op == Op::recv);
+  }
+
+  // `of`: the communicator's collectives.
+  void add_measured_pairs(std::size_t m, std::size_t row, std::uint32_t group,
+                          const CallSequence& of) {
+    const Measured& file = measured_[m];
+    PairSequence pairs{.witness = of.witness,
+                       .communicator = of.communicator,
+                       .name = {},
+                       .members = of.members,
+                       .size = of.size,
+                       .place = -1,
+                       .same_process = of.same_process,
+                       .calls = {},
+                       .texts = {},
+                       .numbers = {},
+                       .made = {},
+                       .ways = {},
+                       .facts = nullptr};
+    for (const MeasuredCall& call : file.calls) {
+      if (call.group != group || !is_single_pair(call)) continue;
+      pairs.calls.push_back({.op = call.op, .peer = call.peer, .bytes = call.bytes});
+      if (call.rank >= 0) pairs.place = call.rank;
+      pairs.texts.push_back(
+          text(std::string(call.caller.valid() ? file.text(call.caller) : nccl_name(call.op))));
+      pairs.ways.push_back(way({.algorithm = {}, .protocol = {}, .channels = call.channels}));
+    }
+    if (!pairs.calls.empty()) found_.pairs_of_rank[row].push_back(std::move(pairs));
   }
 
   void add_measured_group(std::size_t m, std::size_t row, std::uint32_t group) {
@@ -235,6 +336,7 @@ class Collector {
                                    .protocol = std::string(file.text(call.protocol)),
                                    .channels = call.channels}));
     }
+    add_measured_pairs(m, row, group, sequence);
     if (!sequence.calls.empty()) found_.of_rank[row].push_back(std::move(sequence));
   }
 

@@ -32,15 +32,33 @@ struct CallSequence {
   const CommWitness* facts = nullptr;  // of logs
 };
 
+// Sends and receives of one rank in one group or communicator, in the order of their calls.
+struct PairSequence {
+  std::size_t witness = 0;
+  std::uint64_t communicator = 0;
+  std::string name;
+  std::vector<int> members;
+  std::int64_t size = -1;
+  std::int64_t place = -1;
+  bool same_process = false;
+  std::vector<PairCall> calls;
+  std::vector<std::uint32_t> texts;   // by call, as in CallSequence
+  std::vector<std::int64_t> numbers;  // by call: as the framework counts, -1: not said; or empty
+  std::vector<Ns> made;
+  std::vector<std::uint32_t> ways;
+  const CommWitness* facts = nullptr;
+};
+
 struct CallSequences {
   // Kept because sequences point into them; by witness.
   std::vector<std::map<LogProcessId, std::vector<CommWitness>>> comms;
   std::vector<std::map<std::uint32_t, TunerChoices>> choices;
-  std::vector<std::vector<CallSequence>> of_rank;  // by row of Job::ranks
-  std::vector<std::string> texts;                  // what was called on the host
-  std::vector<TunerChoice> ways;                   // how single calls were carried out
-  std::vector<std::string> refused;                // by witness: why nothing of it can be used
-  std::vector<std::int64_t> calls;                 // by witness: of collectives
+  std::vector<std::vector<CallSequence>> of_rank;        // by row of Job::ranks
+  std::vector<std::vector<PairSequence>> pairs_of_rank;  // the same
+  std::vector<std::string> texts;                        // what was called on the host
+  std::vector<TunerChoice> ways;                         // how single calls were carried out
+  std::vector<std::string> refused;  // by witness: why nothing of it can be used
+  std::vector<std::int64_t> calls;   // by witness
 };
 
 CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses,

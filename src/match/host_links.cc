@@ -90,11 +90,16 @@ std::optional<HostLink> HostLinks::around(ThreadId thread, Ns at) const {
   });
   // From the latest start backwards: the first that still holds the launch is the innermost. Its
   // metadata may stand on a record further out that asks for the same operation.
+  // What ended before one that surely holds the launch began is only near: the last call of a
+  // group, before the group's end that launches.
   std::optional<HostLink> link;
+  Ns holder = std::numeric_limits<Ns>::max();
   for (int looked = 0; row != rows.begin() && looked < kDeepestSearch; ++looked) {
     const HostRange& range = ranges[*--row];
     if (latest_end[static_cast<std::size_t>(row - rows.begin())] + kNestingTolerance < at) break;
     if (range.end + kNestingTolerance < at) continue;
+    if (range.end < at && range.end <= holder && holder <= at) continue;
+    if (range.start <= at && at <= range.end) holder = std::min(holder, range.start);
     const Op op = op_of(range);
     if (op == Op::unknown && !link) continue;
     if (!link) link = HostLink{.op = op, .meta = {}, .linked = false, .record = {}, .range = *row};

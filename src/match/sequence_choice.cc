@@ -9,10 +9,18 @@
 //   order              most of the operations are among the calls, in their order
 // Where two communicators are left that fit about as well, nothing is chosen: a wrong one would say
 // another way of the data with the same confidence.
+//
+// Where a timeline names no group, the operations of one stream stand for one, and nothing but
+// their order tells which. A stream can hold several groups' operations, and a log can have lost a
+// communicator's lines: so nine of ten must have a call, of what the name tells for certain; equal
+// operations in a row tell nothing, unless the log is whole; and where sizes are not known, no call
+// may be missing between them. When it is wrong: a communicator whose lines are lost, with the same
+// sequence of operations and sizes as another one that the recording holds nothing of.
 #include "match/sequence_choice.h"
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "match/sequence_match.h"
 
@@ -24,22 +32,23 @@ constexpr Ns kMostBefore = 3'600'000'000'000;
 constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
 // What nothing else explains: so many of the operations have a call.
 constexpr std::size_t kNeededOfThree = 2;
-// A communicator with this part of the best one's pairs fits about as well.
-constexpr std::size_t kRivalOfFour = 3;
+
+// Fewer operations than this must all have a call, where several communicators can be meant.
+constexpr std::size_t kFew = 12;
+// Operations of a stream that has no group: so many must have a call.
+constexpr std::size_t kNeededOfTen = 9;
+constexpr std::size_t kFewestAlone = 4;
+
+// Lines of a communicator that may be lost without a sign.
+constexpr std::int64_t kMostLostLines = 64;
 
 struct Fit {
   const CallSequence* sequence = nullptr;
   CallOrder order;
 };
 
-// Whether size, place, members and name leave it possible.
 bool can_be(const GroupIdentity& group, std::int64_t rank, const CallSequence& sequence) {
-  if (!sequence.name.empty() && sequence.name != group.name) return false;
-  if (group.size > 0 && sequence.size > 0 && group.size != sequence.size) return false;
-  if (group.ranks.empty()) return true;
-  if (!sequence.members.empty() && sequence.members != group.ranks) return false;
-  const auto place = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
-  return sequence.place < 0 || sequence.place == place - group.ranks.begin();
+  return can_be_of(group, rank, sequence.name, sequence.members, sequence.size, sequence.place);
 }
 
 // Equal numbers are equal operations, as matching of ranks asks for it. Positions stand for times,
@@ -69,6 +78,31 @@ std::optional<CallOrder> by_numbers(const std::vector<CommEvent>& ops,
     ++order.paired;
   }
   return order;
+}
+
+// Whether a communicator's calls can be the operations under smaller numbers, since lines before
+// or between them were lost: each operation has the call that its number less the lines lost so
+// far names, or its own line is one of these. Three quarters of `best` are enough.
+bool can_have_lost(const std::vector<CommEvent>& ops, const CallSequence& sequence,
+                   std::size_t best) {
+  if (!sequence.numbered) return is_rival(lay_beside(ops, sequence.calls), best);
+  std::int64_t last = 0;
+  for (const CommEvent& op : ops) last = std::max(last, op.seq);
+  const auto most =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(last / 8 + 1, 1, kMostLostLines));
+  std::vector<std::size_t> paired(most + 1, 0);  // by lines lost so far
+  for (const CommEvent& op : ops) {
+    for (std::size_t lost = most + 1; lost-- > 0;) {
+      const std::int64_t call = op.seq - 1 - static_cast<std::int64_t>(lost);
+      const bool fit = op.seq > 0 && call >= 0 &&
+                       call < static_cast<std::int64_t>(sequence.calls.size()) &&
+                       fits(op, sequence.calls[static_cast<std::size_t>(call)]);
+      // One line fewer was lost before, and this one is.
+      const std::size_t skipped = lost > 0 ? paired[lost - 1] : 0;
+      paired[lost] = std::max(fit ? paired[lost] + 1 : 0, skipped);
+    }
+  }
+  return 4 * *std::max_element(paired.begin(), paired.end()) >= 3 * best;
 }
 
 // Whether most of what is paired was made at the time of the timeline. A job that is run again has
@@ -148,10 +182,14 @@ class Chooser {
   std::optional<SequenceChoice> by_number(
       const std::vector<const CallSequence*>& candidates) const {
     std::vector<Fit> fits_found;
+    std::vector<const CallSequence*> others;
     for (const CallSequence* candidate : candidates) {
       auto order = by_numbers(ops_, *candidate);
-      if (!order || order->paired == 0) continue;
-      if (candidate->name.empty() && !enough(order->paired)) continue;
+      const bool fit = order && order->paired > 0;
+      if (!fit || (candidate->name.empty() && !enough(order->paired))) {
+        others.push_back(candidate);
+        continue;
+      }
       fits_found.push_back({candidate, std::move(*order)});
       if (clock_known_ && !at_this_time(ops_, fits_found.back()))
         return refused(
@@ -160,6 +198,14 @@ class Chooser {
     if (fits_found.empty()) return std::nullopt;
     SequenceChoice choice = best_of(std::move(fits_found));
     if (choice.sequence == nullptr) return choice;
+    // A line that was lost moves all numbers behind it: another communicator's calls may be the
+    // operations under other numbers.
+    for (const CallSequence* other : others) {
+      if (!choice.sequence->name.empty() || !can_have_lost(ops_, *other, choice.order.paired))
+        continue;
+      return refused(
+          "one communicator has its numbers and another one its order, so that lines may be lost");
+    }
     choice.by = JoinedBy::sequence;
     choice.confidence = choice.sequence->same_process ? Confidence::certain : Confidence::likely;
     return choice;
@@ -167,11 +213,15 @@ class Chooser {
 
   SequenceChoice by_order(const std::vector<const CallSequence*>& candidates) const {
     std::vector<Fit> fits_found;
+    bool any = false;
     for (const CallSequence* candidate : candidates) {
       CallOrder order = lay_beside(ops_, candidate->calls);
-      if (enough(order.paired)) fits_found.push_back({candidate, std::move(order)});
+      // A few of few can be another communicator's by chance.
+      const bool few = candidates.size() > 1 && ops_.size() < kFew;
+      any = any || (enough(order.paired) && (!few || order.paired == ops_.size()));
+      if (order.paired > 0) fits_found.push_back({candidate, std::move(order)});
     }
-    if (fits_found.empty())
+    if (!any)
       return refused("its operations are not among the calls of any communicator of its size");
     SequenceChoice choice = best_of(std::move(fits_found));
     if (choice.sequence == nullptr) return choice;
@@ -189,7 +239,7 @@ class Chooser {
       return a.order.paired < b.order.paired;
     });
     const auto rivals = std::count_if(found.begin(), found.end(), [&best](const Fit& fit) {
-      return 4 * fit.order.paired >= kRivalOfFour * best->order.paired;
+      return is_rival(fit.order, best->order.paired);
     });
     if (rivals > 1)
       return refused(std::to_string(rivals) +
@@ -201,6 +251,40 @@ class Chooser {
   const std::vector<CommEvent>& ops_;
   bool clock_known_;
 };
+
+// How well a stream's operations fit one communicator's calls.
+struct FitAlone {
+  const CallSequence* sequence = nullptr;
+  CallOrder order;
+  std::size_t told = 0;     // pairs of operations that are known for certain
+  bool in_a_row = true;     // no call is passed over between two pairs
+  bool sizes_known = true;  // of all pairs
+  std::set<std::pair<Op, std::int64_t>> kinds;
+};
+
+FitAlone fit_alone(const std::vector<CommEvent>& ops, const CallSequence& sequence) {
+  FitAlone fit{.sequence = &sequence, .order = lay_beside(ops, sequence.calls), .kinds = {}};
+  std::int32_t last = -1;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const std::int32_t call = fit.order.call_of[i];
+    if (call < 0) continue;
+    fit.in_a_row = fit.in_a_row && (last < 0 || call == last + 1);
+    last = call;
+    const CommEvent& called = sequence.calls[static_cast<std::size_t>(call)];
+    if (ops[i].any_op || called.any_op) continue;
+    ++fit.told;
+    if (size_may_differ(ops[i].op)) continue;
+    fit.sizes_known = fit.sizes_known && ops[i].bytes >= 0 && called.bytes >= 0;
+    fit.kinds.insert({ops[i].op, std::min(ops[i].bytes, called.bytes)});
+  }
+  return fit;
+}
+
+// Whether the order tells more than that the communicator makes such calls.
+bool tells(const FitAlone& fit, std::size_t ops, bool whole) {
+  if (!fit.sizes_known && !(fit.in_a_row && fit.order.paired == ops)) return false;
+  return fit.kinds.size() > 1 || whole;
+}
 
 bool has_call_of(Op op, const std::vector<const CallSequence*>& candidates) {
   return std::any_of(candidates.begin(), candidates.end(), [op](const CallSequence* sequence) {
@@ -221,6 +305,16 @@ std::vector<CommEvent> comparable(const std::vector<CommEvent>& ops,
 }
 
 }  // namespace
+
+bool can_be_of(const GroupIdentity& group, std::int64_t rank, const std::string& name,
+               const std::vector<int>& members, std::int64_t size, std::int64_t place) {
+  if (!name.empty() && name != group.name) return false;
+  if (group.size > 0 && size > 0 && group.size != size) return false;
+  if (group.ranks.empty()) return true;
+  if (!members.empty() && members != group.ranks) return false;
+  const auto own = std::lower_bound(group.ranks.begin(), group.ranks.end(), rank);
+  return place < 0 || place == own - group.ranks.begin();
+}
 
 SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
                                const std::vector<CommEvent>& ops, bool clock_known,
@@ -251,6 +345,49 @@ SequenceChoice choose_sequence(const GroupIdentity& group, std::int64_t rank,
     if (compared[next].row == ops[i].row) call_of[i] = choice.order.call_of[next++];
   }
   choice.order.call_of = std::move(call_of);
+  return choice;
+}
+
+SequenceChoice choose_by_order_alone(const std::vector<CommEvent>& ops, bool clock_known,
+                                     const std::vector<const CallSequence*>& candidates) {
+  if (ops.size() < kFewestAlone)
+    return Chooser::refused(
+        "the timeline does not name its group, and its stream holds too few "
+        "operations to find them among the calls");
+  std::vector<FitAlone> found;
+  bool whole = true;
+  for (const CallSequence* candidate : candidates) {
+    if (candidate->size == 1) continue;  // runs no kernels
+    whole = whole && candidate->facts != nullptr && candidate->numbered;
+    FitAlone fit = fit_alone(ops, *candidate);
+    if (fit.told > 0) found.push_back(std::move(fit));
+  }
+  const auto best =
+      std::max_element(found.begin(), found.end(),
+                       [](const FitAlone& a, const FitAlone& b) { return a.told < b.told; });
+  if (best == found.end() || 10 * best->told < kNeededOfTen * ops.size())
+    return Chooser::refused(
+        "the timeline does not name its group, and no communicator's calls are "
+        "its stream's operations");
+  const auto rivals = std::count_if(found.begin(), found.end(), [&best](const FitAlone& fit) {
+    return is_rival(fit.order, best->told);
+  });
+  if (rivals > 1)
+    return Chooser::refused("the timeline does not name its group, and " + std::to_string(rivals) +
+                            " communicators fit its stream's operations");
+  if (!tells(*best, ops.size(), whole))
+    return Chooser::refused(
+        "the timeline does not name its group, and its stream's operations are "
+        "too much alike to tell the communicator");
+  if (clock_known && !at_this_time(ops, {best->sequence, best->order}))
+    return Chooser::refused(
+        "the timeline does not name its group, and the calls that fit its "
+        "stream's operations were made at another time");
+  SequenceChoice choice;
+  choice.sequence = best->sequence;
+  choice.order = std::move(best->order);
+  choice.by = JoinedBy::order;
+  choice.confidence = Confidence::likely;
   return choice;
 }
 

@@ -76,11 +76,16 @@ class CommReader {
 
   std::map<LogProcessId, std::vector<CommWitness>> run() {
     for (const LogCall& call : log_.calls) {
-      if (is_collective(call.op)) add_call(call, log_.comms[call.comm.index()]);
+      if (is_collective(call.op)) {
+        add_call(call, log_.comms[call.comm.index()]);
+      } else if (call.op == Op::send || call.op == Op::recv) {
+        found_[call.comm.index()].pairs.push_back(
+            {.op = call.op,
+             .peer = call.root,
+             .bytes = call_bytes(call, log_.comms[call.comm.index()].nranks).value_or(kUnknown)});
+      }
     }
-    for (const LogChannel& channel : log_.channels) {
-      if (channel.connection != 1) add_channel(channel);
-    }
+    for (const LogChannel& channel : log_.channels) add_channel(channel);
     std::map<LogProcessId, std::vector<CommWitness>> comms;
     for (CommWitness& comm : found_) comms[comm.comm->process].push_back(std::move(comm));
     return comms;
@@ -104,9 +109,13 @@ class CommReader {
         });
     if (rows.size() != 1) return;
     CommWitness& witness = found_[rows.front()];
-    witness.ways.insert(way_of(channel));
+    const bool of_pairs = channel.connection == 1;
+    const std::int64_t own = witness.comm->rank;
+    if (of_pairs && own != channel.from && own != channel.to) return;
+    const std::int64_t peer = channel.from == own ? channel.to : channel.from;
+    (of_pairs ? witness.pair_ways[peer] : witness.ways).insert(way_of(channel));
     if (std::string adapter = adapter_of(log_, channel); !adapter.empty())
-      witness.adapters.insert(std::move(adapter));
+      (of_pairs ? witness.pair_adapters[peer] : witness.adapters).insert(std::move(adapter));
   }
 
   const LogFacts& log_;

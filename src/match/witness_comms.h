@@ -22,13 +22,24 @@ struct TunerChoice {
   friend auto operator<=>(const TunerChoice&, const TunerChoice&) = default;
 };
 
+// A send or a receive as it was called.
+struct PairCall {
+  Op op = Op::send;
+  std::int64_t peer = kUnknown;  // rank in the communicator
+  std::int64_t bytes = kUnknown;
+};
+
 struct CommWitness {
   const LogComm* comm = nullptr;
   std::uint32_t row = 0;         // of LogFacts::comms
   std::vector<CommEvent> calls;  // of collectives, in order, with nccl-tests sizes
+  std::vector<PairCall> pairs;   // sends and receives, in order
   bool from_start = false;     // all calls since the initialisation are here, as far as can be seen
   std::set<std::string> ways;  // "P2P/CUMEM", "NET/IB/GDRDMA"
   std::set<std::string> adapters;  // "mlx5_0:1/RoCE"
+  // The same of sends and receives, which have connections of their own; by peer.
+  std::map<std::int64_t, std::set<std::string>> pair_ways;
+  std::map<std::int64_t, std::set<std::string>> pair_adapters;
 };
 
 // Of one operation and size, as the first rank of the communicator wrote them.

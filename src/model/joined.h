@@ -46,7 +46,7 @@ struct JoinedRow {
 struct JoinedInput {
   std::string path;
   std::string format;
-  std::int64_t calls = 0;   // of collectives
+  std::int64_t calls = 0;   // of collectives, sends and receives
   std::int64_t joined = 0;  // that have an operation
   std::string reason;       // why all of it, or one process of it, is refused; empty: nothing is
 };

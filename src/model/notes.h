@@ -115,9 +115,11 @@ enum class Severity : std::uint8_t {
   X(sizes_not_exported, info,                                                                      \
     "communications without a size: the export holds no payloads, or not those of making their "   \
     "communicators, which tell how many ranks share",                                              \
-    "export again with nsys export --type=sqlite --include-blobs=true; start recording before "    \
-    "the "                                                                                         \
-    "first communication")                                                                         \
+    "export again with nsys export --type=sqlite --include-blobs=true --include-json=true; start " \
+    "recording before the first communication")                                                    \
+  X(odd_payload, warning,                                                                          \
+    "what NCCL attached to its ranges cannot be read or contradicts itself; it was left out",      \
+    "export the report again; compare what is left with NCCL's log (docs/joined.md)")              \
   X(damaged_table, error, "a table could not be read to its end; the rows before that were used",  \
     "export the report again")                                                                     \
   X(possible_communication, warning,                                                               \

@@ -1,0 +1,408 @@
+// Problem: the three forms name their entries alike, but nothing promises that. Method: names are
+// compared without case, blanks and signs; what stands twice with different values, or is no number
+// that a message can have, makes the payload odd, and then nothing of it counts: a size that is not
+// known is better than a wrong one. When it is wrong: a release that uses a name for something
+// else.
+#include "ingest/nsys_payload.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace commlens {
+namespace {
+
+constexpr std::size_t kLongestJson = std::size_t{1} << 16U;
+constexpr int kDeepestJson = 8;
+constexpr std::size_t kMostEntries = 64;  // of a schema; NCCL's have up to five
+constexpr std::int64_t kMostPayloadBytes = 4096;
+constexpr std::size_t kMostTables = 4096;
+
+// "Message size [bytes]" and "messageSize_bytes" alike: "messagesizebytes".
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (const char c : name) {
+    if (plain.size() == 64) break;
+    if (c >= 'A' && c <= 'Z') plain += static_cast<char>(c + 32);
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) plain += c;
+  }
+  return plain;
+}
+
+// Bytes of NCCL's types by number ("datatype int" of its log) or name; 0 for others.
+std::int64_t bytes_of_number(std::uint64_t type) {
+  constexpr std::array<std::int64_t, 12> kBytes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
+  return type < kBytes.size() ? kBytes[type] : 0;
+}
+
+std::int64_t bytes_of_name(std::string_view name) {
+  struct Named {
+    std::string_view name;
+    std::int64_t bytes;
+  };
+  constexpr std::array<Named, 19> kNamed{{{"int8", 1},
+                                          {"char", 1},
+                                          {"uint8", 1},
+                                          {"int32", 4},
+                                          {"int", 4},
+                                          {"uint32", 4},
+                                          {"int64", 8},
+                                          {"uint64", 8},
+                                          {"float16", 2},
+                                          {"half", 2},
+                                          {"float32", 4},
+                                          {"float", 4},
+                                          {"float64", 8},
+                                          {"double", 8},
+                                          {"bfloat16", 2},
+                                          {"float8e4m3", 1},
+                                          {"float8e5m2", 1},
+                                          {"fp8e4m3", 1},
+                                          {"fp8e5m2", 1}}};
+  std::string plain = plain_name(name);
+  if (plain.starts_with("nccl")) plain.erase(0, 4);
+  const auto* const found = std::find_if(kNamed.begin(), kNamed.end(),
+                                         [&plain](const Named& one) { return one.name == plain; });
+  return found == kNamed.end() ? 0 : found->bytes;
+}
+
+// Codes of NVTX's header; 0 for what is no whole number.
+std::size_t bytes_of_type(std::int64_t type) {
+  switch (type) {
+    case 5:
+    case 6:
+    case 15:
+    case 16: return 4;
+    case 3:
+    case 4:
+    case 13:
+    case 14: return 2;
+    case 7:
+    case 8:
+    case 9:
+    case 10:
+    case 17:
+    case 18:
+    case 22: return 8;
+    case 1:
+    case 2:
+    case 11:
+    case 12: return 1;
+    default: return 0;
+  }
+}
+
+bool is_signed_type(std::int64_t type) {
+  return type == 3 || type == 5 || type == 7 || type == 9 || type == 11 || type == 13 ||
+         type == 15 || type == 17;
+}
+
+std::uint64_t payload_word(std::string_view blob, std::size_t at, std::size_t bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, blob.data() + at, bytes);  // little-endian, as every machine of NCCL's
+  return value;
+}
+
+// The numbers and texts of a JSON value, with the key that each stands under.
+class JsonPayload {
+ public:
+  JsonPayload(std::string_view text, NsysPayload& payload) : text_(text), payload_(payload) {}
+
+  // False for what is no JSON.
+  bool read() {
+    const bool good = value({}, 0);
+    skip_blanks();
+    return good && at_ == text_.size();
+  }
+
+ private:
+  void skip_blanks() {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r'))
+      ++at_;
+  }
+  bool take(char wanted) {
+    skip_blanks();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+
+  bool value(std::string_view key, int depth) {
+    skip_blanks();
+    if (at_ >= text_.size() || depth > kDeepestJson) return false;
+    switch (text_[at_]) {
+      case '{': return members('}', key, depth);
+      case '[': return members(']', key, depth);
+      case '"': {
+        const auto text = string();
+        if (text) payload_.set_text(key, *text);
+        return text.has_value();
+      }
+      default: return scalar(key);
+    }
+  }
+
+  // Of an object, or of a list, whose values stand under the list's own key.
+  bool members(char closing, std::string_view key, int depth) {
+    ++at_;
+    if (take(closing)) return true;
+    do {
+      std::string_view own = key;
+      if (closing == '}') {
+        skip_blanks();
+        const auto name = string();
+        if (!name || !take(':')) return false;
+        own = *name;
+      }
+      if (!value(own, depth + 1)) return false;
+    } while (take(','));
+    return take(closing);
+  }
+
+  // Escapes stay as they are: no name that counts has any.
+  std::optional<std::string_view> string() {
+    if (at_ >= text_.size() || text_[at_] != '"') return std::nullopt;
+    const std::size_t from = ++at_;
+    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+    if (at_ >= text_.size()) return std::nullopt;
+    return text_.substr(from, at_++ - from);
+  }
+
+  bool scalar(std::string_view key) {
+    const std::size_t from = at_;
+    while (at_ < text_.size() &&
+           std::string_view(",]} \t\r\n").find(text_[at_]) == std::string_view::npos)
+      ++at_;
+    std::string_view word = text_.substr(from, at_ - from);
+    if (word == "true" || word == "false" || word == "null") return true;
+    const bool is_negative = word.starts_with('-');
+    std::string_view digits = is_negative ? word.substr(1) : word;
+    if (digits.empty() || digits.find_first_not_of("0123456789.eE+-") != std::string_view::npos ||
+        digits.front() < '0' || digits.front() > '9')
+      return false;
+    std::uint64_t number = 0;
+    const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    // Fractions, and what does not fit, are nothing that a payload's entry can be.
+    if (end.ec == std::errc{} && end.ptr == digits.data() + digits.size()) {
+      payload_.set_number(key, number, is_negative);
+    } else {
+      payload_.set_text(key, word);
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  NsysPayload& payload_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+void NsysPayload::set(std::int64_t& field, std::uint64_t value, bool is_negative) {
+  if (is_negative && value != 0) return;  // "none" of a root or a peer
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    odd = true;
+    return;
+  }
+  const auto number = static_cast<std::int64_t>(value);
+  odd = odd || (field >= 0 && field != number);
+  field = number;
+}
+
+void NsysPayload::set_number(std::string_view name, std::uint64_t value, bool is_negative) {
+  const std::string plain = plain_name(name);
+  if (plain == "messagesizebytes" || plain == "bytes") {
+    odd = odd || (is_negative && value != 0);
+    set(bytes, value, is_negative);
+  } else if (plain == "peerrank" || plain == "peer" || plain == "root") {
+    set(peer, value, is_negative);
+  } else if (plain == "noofranks" || plain == "nranks") {
+    set(ranks, value, is_negative);
+  } else if (plain == "rank" || plain == "commrank") {
+    set(rank, value, is_negative);
+  } else if (plain == "count") {
+    odd = odd || (is_negative && value != 0);
+    set(count, value, is_negative);
+  } else if (plain == "datatype") {
+    element_bytes = is_negative ? 0 : bytes_of_number(value);
+  } else if (plain == "ncclcommunicatorid" || plain == "commhash") {
+    const std::uint64_t id = is_negative ? ~value + 1 : value;  // 64 bits, signed or not
+    odd = odd || (communicator != 0 && communicator != id);
+    communicator = id;
+  } else if (plain == "apiid") {
+    of_gpu = true;
+  }
+}
+
+// Numbers in quotes, by 16 with "0x"; the names of types. Where a number that counts is none, it is
+// not known how the rest is to be read.
+void NsysPayload::set_text(std::string_view name, std::string_view value) {
+  const std::string plain = plain_name(name);
+  if (plain == "datatype" && bytes_of_name(value) > 0) {
+    element_bytes = bytes_of_name(value);
+    return;
+  }
+  const bool by_16 = value.starts_with("0x") || value.starts_with("0X");
+  const std::string_view digits = by_16 ? value.substr(2) : value;
+  std::uint64_t number = 0;
+  const auto end =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, by_16 ? 16 : 10);
+  if (end.ec == std::errc{} && end.ptr == digits.data() + digits.size()) {
+    set_number(name, number, false);
+    return;
+  }
+  for (const std::string_view counts :
+       {"messagesizebytes", "bytes", "count", "ncclcommunicatorid", "commhash"})
+    odd = odd || plain == counts;
+}
+
+void NsysPayload::finish() {
+  std::int64_t counted = 0;
+  if (count >= 0 && element_bytes > 0) {
+    if (__builtin_mul_overflow(count, element_bytes, &counted)) odd = true;
+    odd = odd || (bytes >= 0 && bytes != counted);
+    bytes = counted;
+  }
+  if (!odd) return;
+  *this = {};
+  odd = true;
+}
+
+void read_json_payload(std::string_view json, NsysPayload& payload) {
+  if (json.empty()) return;
+  if (json.size() > kLongestJson || !JsonPayload(json, payload).read()) payload.odd = true;
+}
+
+NsysPayloads::NsysPayloads(NsysDatabase& database) : database_(database) {
+  read_schemas();
+  read_tables();
+}
+
+const std::vector<std::string_view>& NsysPayloads::columns() {
+  static const std::vector<std::string_view> kColumns{"binaryData", "jsonText", "jsonTextId",
+                                                      "eventId"};
+  return kColumns;
+}
+
+// Entries without an offset lie as a compiler of C would lay them. Rows repeat for each process,
+// in any order.
+void NsysPayloads::read_schemas() {
+  struct Row {
+    std::string name;
+    std::int64_t type = 0;
+    std::int64_t offset = -1;  // -1: none
+    bool operator==(const Row&) const = default;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, Row>> rows;
+  // Of processes with different releases of NCCL: whose rows these are is not said.
+  std::set<std::pair<std::int64_t, std::int64_t>> contradicted;
+  database_.each(
+      "NVTX_PAYLOAD_SCHEMA_ENTRIES", {"domainId", "schemaId", "idx", "type", "name", "offset"},
+      [&](const NsysRow& row) {
+        const std::pair schema{row.integer(0), row.integer(1)};
+        auto& entries = rows[schema];
+        const Row entry{
+            .name = std::string(row.text(4)), .type = row.integer(3), .offset = row.integer(5, -1)};
+        const bool again =
+            row.is_null(2) && std::any_of(entries.begin(), entries.end(),
+                                          [&](const auto& known) { return known.second == entry; });
+        if (again) return;
+        const auto known = entries.find(row.integer(2, static_cast<std::int64_t>(entries.size())));
+        if (known != entries.end()) {
+          if (known->second != entry) contradicted.insert(schema);
+        } else if (entries.size() < kMostEntries) {
+          entries.emplace(row.integer(2, static_cast<std::int64_t>(entries.size())), entry);
+        }
+      });
+  for (const auto& [schema, entries] : rows) {
+    if (contradicted.contains(schema)) continue;
+    std::int64_t end = 0;  // of the entry before; -1: not known
+    for (const auto& [index, row] : entries) {
+      const auto bytes = static_cast<std::int64_t>(bytes_of_type(row.type));
+      std::int64_t offset = row.offset;
+      if (offset < 0 || offset < end) {
+        if (end < 0 || bytes == 0) {
+          end = -1;
+          continue;
+        }
+        offset = (end + bytes - 1) / bytes * bytes;
+      }
+      if (offset > kMostPayloadBytes) continue;
+      end = bytes == 0 ? -1 : offset + bytes;
+      if (bytes == 0) continue;
+      schemas_[schema].push_back({.name = row.name,
+                                  .offset = static_cast<std::size_t>(offset),
+                                  .bytes = static_cast<std::size_t>(bytes),
+                                  .is_signed = is_signed_type(row.type)});
+    }
+  }
+}
+
+// Columns that are named like entries, and eventId for which range they are of.
+void NsysPayloads::read_tables() {
+  std::vector<std::string> tables = database_.tables("DYNAMIC_NVTXPAYLOAD_DATATYPE_");
+  if (tables.size() > kMostTables) tables.resize(kMostTables);
+  for (const std::string& table : tables) {
+    if (!database_.has_column(table, "eventId")) continue;
+    const std::vector<std::string> names = database_.columns(table);
+    std::vector<std::string_view> columns{"eventId"};
+    for (const std::string& name : names) {
+      if (name != "eventId" && columns.size() < kMostEntries) columns.push_back(name);
+    }
+    database_.each(table, columns, [&](const NsysRow& row) {
+      if (row.is_null(0)) return;
+      NsysPayload& payload = by_event_[row.integer(0)];
+      for (std::size_t i = 1; i < columns.size(); ++i) {
+        const int column = static_cast<int>(i);
+        if (row.is_null(column)) continue;
+        if (row.is_integer(column)) {
+          const std::int64_t value = row.integer(column);
+          const auto bits = static_cast<std::uint64_t>(value);
+          payload.set_number(columns[i], value < 0 ? ~bits + 1 : bits, value < 0);
+        } else {
+          payload.set_text(columns[i], row.text(column));
+        }
+      }
+    });
+  }
+}
+
+void NsysPayloads::read_blob(std::string_view blob, NsysPayload& payload) const {
+  constexpr std::size_t kHead = 32;
+  if (blob.size() < kHead) return;
+  const auto domain = static_cast<std::int64_t>(payload_word(blob, 0, 8));
+  const auto schema = static_cast<std::int64_t>(payload_word(blob, 8, 8));
+  const std::uint64_t size = payload_word(blob, 16, 8);
+  const std::uint64_t said = payload_word(blob, 24, 8);
+  const bool is_offset = said >= kHead && size <= blob.size() && said <= blob.size() - size;
+  const std::size_t from = is_offset ? static_cast<std::size_t>(said) : kHead;
+  const auto found = schemas_.find({domain, schema});
+  if (found == schemas_.end()) return;
+  for (const Entry& entry : found->second) {
+    if (entry.offset > size || entry.bytes > size - entry.offset) continue;
+    const std::size_t at = from + entry.offset;
+    if (at > blob.size() || entry.bytes > blob.size() - at) continue;
+    const std::uint64_t value = payload_word(blob, at, entry.bytes);
+    const std::uint64_t sign = std::uint64_t{1} << (8 * entry.bytes - 1);
+    const bool is_negative = entry.is_signed && (value & sign) != 0;
+    payload.set_number(entry.name, is_negative ? (sign << 1U) - value : value, is_negative);
+  }
+}
+
+NsysPayload NsysPayloads::read(const NsysRow& row, int first) const {
+  NsysPayload payload;
+  if (const auto known = by_event_.find(row.integer(first + 3, -1)); known != by_event_.end())
+    payload = known->second;
+  read_blob(row.bytes(first), payload);
+  const std::string_view json = row.text(first + 1);
+  read_json_payload(json.empty() ? database_.string(row.integer(first + 2, -1)) : json, payload);
+  payload.finish();
+  return payload;
+}
+
+}  // namespace commlens
