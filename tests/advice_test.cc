@@ -17,6 +17,7 @@
 #include "match/transfer_fits.h"
 #include "match/waiting.h"
 #include "replay/critical_path.h"
+#include "replay/what_if.h"
 #include "simulate/change.h"
 #include "simulate/fault_words.h"
 #include "simulate/write_run.h"
@@ -132,6 +133,73 @@ TEST(Advice, ALateHostBehindASlowRankIsNotBlamedOnSynchronisation) {
 TEST(Advice, ASecondSlowRankIsToldBehindTheFirst) {
   expect_next_gain(job_with(4, 1, {simulate::parse_slow("2:1.4"), simulate::parse_slow("1:1.2")}),
                    "slow_rank", "Rank 1");
+}
+
+Ns recoverable_of(const Findings& findings, std::string_view id) {
+  Ns sum = 0;
+  for (const Finding& finding : findings.rows) sum += finding.id == id ? finding.recoverable : 0;
+  return sum;
+}
+
+// All findings of these kinds together gain what the job without its faults gains.
+void expect_gain_of_all(simulate::Scenario scenario, std::vector<std::string_view> ids,
+                        std::size_t rows, double within = 0.1) {
+  const Study study = simulated(scenario);
+  Ns claimed = 0;
+  std::size_t found = 0;
+  for (const std::string_view id : ids) {
+    claimed += recoverable_of(study.job.findings, id);
+    for (const Finding& finding : study.job.findings.rows) found += finding.id == id ? 1 : 0;
+  }
+  EXPECT_EQ(found, rows);
+  const Ns with = step_of(scenario);
+  scenario.faults.list.clear();
+  const auto gain = static_cast<double>(with - step_of(scenario));
+  EXPECT_NEAR(static_cast<double>(claimed), gain, within * gain);
+}
+
+// Of two ranks that are equally slow, mending one alone gains nothing.
+TEST(Advice, EquallyLateRanksGainTogether) {
+  expect_gain_of_all(job_with(4, 1, {simulate::parse_slow("0:1.2"), simulate::parse_slow("1:1.2")}),
+                     {"slow_rank"}, 2);
+  expect_gain_of_all(
+      job_with(8, 1, {simulate::parse_late("1:6000"), simulate::parse_late("6:6000")}),
+      {"late_host"}, 2);
+}
+
+TEST(Advice, OneRankCanBeSlowAndLate) {
+  expect_gain_of_all(
+      job_with(4, 1, {simulate::parse_slow("0:1.2"), simulate::parse_late("0:3000")}),
+      {"slow_rank", "late_host"}, 2);
+}
+
+// Communication that is hidden starts later as a whole: nobody waits longer, all are slower.
+TEST(Advice, ALateHostThatNoWaitShowsIsTold) {
+  simulate::Scenario scenario = job_with(8, 1, {simulate::parse_late("7:8000")});
+  scenario.spec.ranks_per_host = 4;
+  scenario.spec.layer_forward_ns = 1'200'000;
+  expect_gain_of_all(scenario, {"late_host"}, 1);
+}
+
+TEST(Advice, ABurstGainsWhatItCosts) {
+  simulate::Scenario scenario = job_with(4, 1, {simulate::parse_slow("2:1.8@14")});
+  scenario.spec.steps = 8;
+  expect_gain_of_all(scenario, {"slow_rank"}, 1);
+}
+
+// No overlap can gain more than hiding everything does.
+TEST(Advice, ExposedCommunicationGainsNoMoreThanPerfectOverlap) {
+  simulate::Scenario scenario = job_with(8, 1, {});
+  scenario.spec.fsdp = true;
+  scenario.spec.ranks_per_host = 4;
+  scenario.spec.layer_bytes = 400'000'000;
+  const Study study = simulated(scenario);
+  const Graph graph(study.job);
+  Question overlap;
+  overlap.perfect_overlap = true;
+  const Prediction bound = predict(graph, overlap);
+  EXPECT_LE(recoverable_of(study.job.findings, "exposed_communication"),
+            bound.step - bound.predicted + 1);
 }
 
 TEST(Advice, ASlowLinkCostsWhatTheJobIsSlowerBy) {
@@ -438,6 +506,21 @@ TEST(WhatIf, SeveralChangesAreAllMade) {
   overlap.comm_speed = 2;
   EXPECT_NEAR(static_cast<double>(predicted(scenario, overlap)), static_cast<double>(bound) / 2,
               static_cast<double>(bound) / 100);
+}
+
+// Steps are fixed one by one, and ranks that are fixed are no measure for each other.
+TEST(WhatIf, FixedRanksAreComparedWithTheOthersStepByStep) {
+  const auto expect_fixed = [](simulate::Scenario scenario, std::vector<std::int64_t> ranks) {
+    Question fixed;
+    fixed.fix_ranks = std::move(ranks);
+    const auto told = static_cast<double>(predicted(scenario, fixed));
+    scenario.faults.list.clear();
+    const auto truth = static_cast<double>(step_of(scenario));
+    EXPECT_NEAR(told, truth, 0.01 * truth);
+  };
+  expect_fixed(job_with(4, 1, {simulate::parse_slow("2:1.8@12")}), {2});
+  expect_fixed(job_with(3, 1, {simulate::parse_slow("0:1.3"), simulate::parse_slow("1:1.3")}),
+               {0, 1});
 }
 
 // Where hosts are slow, fewer messages are fewer calls as well.

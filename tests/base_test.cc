@@ -46,6 +46,14 @@ constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 // decimal.h
 
 // Worked case 6 of docs/numbers.md: a double holds only 0.25 us there.
+TEST(Printable, TextIsNotTurned) {
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b\xE2\x81\xA6"
+                      "c"),
+            "a b c");
+  EXPECT_EQ(printable("\xE2\x80\x94 \xC3\xA9"), "\xE2\x80\x94 \xC3\xA9");
+}
+
 TEST(Decimal, EpochMicrosecondsKeepTheirNanoseconds) {
   const auto a = microseconds_to_ns("1740461679479712.123");
   const auto b = microseconds_to_ns("1740461679479712.124");

@@ -8,6 +8,10 @@
 // is what its replay is shorter by than the one before: these differences sum to what all of them
 // together gain.
 //
+// Of two ranks that are equally late, neither gains anything before the other one is mended: named
+// culprits that gain nothing stay open and are tried again together with the next. What they gain
+// together is shared out equally among those that it takes.
+//
 // Cost: two replays for each candidate that the critical path leaves room for, of which at most
 // kMostReplayed are looked at.
 //
@@ -18,6 +22,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <vector>
 
 #include "advice/candidate.h"
 #include "base/parallel.h"
@@ -41,6 +46,14 @@ struct Weighed {
 FindingSeverity severity_of(double share) {
   if (share >= kHigh) return FindingSeverity::high;
   return share >= kMedium ? FindingSeverity::medium : FindingSeverity::low;
+}
+
+// Empty: none.
+std::string doubt_of(const Job& job) {
+  if (!job.path.sure) return job.path.doubt;
+  if (job.ranks.size() == 1 && job.world_size > 1)
+    return "one rank of several: its waiting for others counts as transfer";
+  return {};
 }
 
 class Adviser {
@@ -73,7 +86,7 @@ class Adviser {
     for_each_parallel(found.size(), threads_, [&](std::size_t place) {
       for (Candidate& candidate : finders()[place]->find(scene_)) {
         candidate.finding.id = finders()[place]->id;
-        const Ns most = candidate.hidden ? window_ : most_gain(scene_.graph(), candidate.change);
+        const Ns most = candidate.culprit ? window_ : most_gain(scene_.graph(), candidate.change);
         if (is_worth_saying(most)) found[place].push_back({std::move(candidate), place, most, 0});
       }
     });
@@ -99,10 +112,11 @@ class Adviser {
         weighed_.size(), std::min(threads_, ranks), [] { return Outcome(); },
         [&](std::size_t i, Outcome& outcome) {
           replay(*constraints_, weighed_[i].candidate.change, outcome);
-          weighed_[i].alone = std::max<Ns>(0, window_ - outcome.window.length());
+          const Ns least = weighed_[i].candidate.least_window;
+          weighed_[i].alone = std::max<Ns>(0, window_ - std::max(least, outcome.window.length()));
         });
     std::erase_if(weighed_, [this](const Weighed& one) {
-      if (one.candidate.hidden) return false;
+      if (one.candidate.culprit) return false;
       const double least = finders()[one.place]->least * static_cast<double>(window_);
       return !is_worth_saying(one.alone) || static_cast<double>(one.alone) < least;
     });
@@ -111,24 +125,75 @@ class Adviser {
     });
   }
 
+  // What `changes` gain on top of `all`.
+  Ns gain_of(const Assumption& all, const std::vector<Weighed>& changes, Outcome& outcome) const {
+    Assumption with = all;
+    Ns least = least_;
+    for (const Weighed& one : changes) {
+      with = combined(with, one.candidate.change);
+      least = std::max(least, one.candidate.least_window);
+    }
+    replay(*constraints_, with, outcome);
+    return window_ - std::max(least, outcome.window.length());
+  }
+
+  // Culprits of `together` (the last of which made the gain) without which as much is gained go
+  // back to `open`.
+  void keep_needed(const Assumption& all, Ns gain, std::vector<Weighed>& together,
+                   std::vector<Weighed>& open, Outcome& outcome) const {
+    for (std::size_t i = 0; i + 1 < together.size();) {
+      std::vector<Weighed> without = together;
+      without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+      if (is_worth_saying(gain - gain_of(all, without, outcome))) {
+        ++i;
+        continue;
+      }
+      open.push_back(std::move(together[i]));
+      together = std::move(without);
+    }
+  }
+
   void replay_together() {
     Assumption all;
     Outcome outcome;
     Ns gained = 0;
+    std::vector<Weighed> open;  // culprits that gained nothing so far
     for (Weighed& one : weighed_) {
-      const Assumption with = combined(all, one.candidate.change);
-      Ns gain = one.alone;
-      if (!found_.rows.empty()) {  // the first stands on nothing but itself
-        replay(*constraints_, with, outcome);
-        gain = window_ - outcome.window.length();
-      }
+      std::vector<Weighed> together;
+      if (one.candidate.culprit) together = std::move(open);
+      found_.left_out += static_cast<std::int64_t>(one.candidate.culprit ? 0 : open.size());
+      open.clear();
+      together.push_back(std::move(one));
+      Ns gain = gain_of(all, together, outcome);
       if (!is_worth_saying(gain - gained)) {
-        ++found_.left_out;
+        if (together.back().candidate.culprit) {
+          open = std::move(together);
+        } else {
+          ++found_.left_out;
+        }
         continue;
       }
-      add(std::move(one.candidate.finding), gain - gained, one.alone);
-      all = with;
+      keep_needed(all, gain, together, open, outcome);
+      gain = gain_of(all, together, outcome);
+      share(gain - gained, together);
+      for (const Weighed& each : together) {
+        all = combined(all, each.candidate.change);
+        least_ = std::max(least_, each.candidate.least_window);
+      }
       gained = gain;
+    }
+    found_.left_out += static_cast<std::int64_t>(open.size());
+  }
+
+  // Several gain only together: as much each.
+  void share(Ns gain, std::vector<Weighed>& together) {
+    const auto count = static_cast<Ns>(together.size());
+    for (std::size_t i = 0; i < together.size(); ++i) {
+      Weighed& one = together[i];
+      const Ns part = gain / count + (i == 0 ? gain % count : 0);
+      if (one.candidate.culprit && 4 * one.alone < part)
+        one.candidate.finding.title += count > 1 ? "; others are as late" : ", behind a later rank";
+      add(std::move(one.candidate.finding), part, one.alone);
     }
   }
 
@@ -136,10 +201,10 @@ class Adviser {
     finding.recoverable = scene_.per_step(gain);
     finding.alone = scene_.per_step(alone);
     finding.severity = severity_of(static_cast<double>(gain) / static_cast<double>(window_));
-    const CriticalPath& path = scene_.job().path;
-    if (!path.sure) {
+    const std::string doubt = doubt_of(scene_.job());
+    if (!doubt.empty()) {
       finding.confidence = Confidence::undecidable;
-      finding.evidence += std::string(kDoubtWords) + path.doubt;
+      finding.evidence += std::string(kDoubtWords) + doubt;
     }
     found_.rows.push_back(std::move(finding));
   }
@@ -148,6 +213,7 @@ class Adviser {
   std::optional<Constraints> constraints_;
   const unsigned threads_;
   const Ns window_;
+  Ns least_ = 0;  // that the run takes with all that was found so far
   std::vector<Weighed> weighed_;
   Findings found_;
 };

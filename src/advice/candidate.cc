@@ -3,10 +3,24 @@
 #include <algorithm>
 
 namespace commlens {
+namespace {
+
+// Of the rank that has most; where no steps were chosen, all.
+std::int64_t steps_with_figures(const Job& job, std::int64_t all) {
+  std::size_t most = 0;
+  for (const RankTimeline& rank : job.ranks) {
+    for (const DeviceTimeline& device : rank.devices)
+      most = std::max(most, device.step_figures.size());
+  }
+  return most > 0 ? std::min(all, static_cast<std::int64_t>(most)) : all;
+}
+
+}  // namespace
 
 Scene::Scene(const Graph& graph)
     : graph_(graph),
       steps_(step_count(graph.job())),
+      chosen_steps_(steps_with_figures(graph.job(), steps_)),
       step_(graph.job().path.window.length() / steps_),
       hosts_(graph.job()) {
   for (const MatchGroup& group : graph.job().matching.groups)

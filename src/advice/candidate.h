@@ -16,10 +16,12 @@ namespace commlens {
 
 // Something that could be changed about the run.
 struct Candidate {
-  Finding finding;    // without what the replay tells: severity and gains
-  Assumption change;  // the run with the advice followed
-  // Not on the critical path, where it gains nothing alone: only once what hides it is mended.
-  bool hidden = false;
+  Finding finding;      // without what the replay tells: severity and gains
+  Assumption change;    // the run with the advice followed
+  Ns least_window = 0;  // that the run takes all the same: bytes that are hidden are still moved
+  // Names a rank, host or link that is later than the others. Of two that are about equally late,
+  // neither gains anything before the other one is mended: they are replayed together as well.
+  bool culprit = false;
 };
 
 // The run, and facts that several finders need.
@@ -32,6 +34,8 @@ class Scene {
   std::int64_t steps() const { return steps_; }
   Ns step() const { return step_; }  // the job's window by step
   Ns per_step(Ns total) const { return total / steps_; }
+  // Exposed time is known in the chosen window only, which `--steps` makes smaller than the run.
+  Ns per_chosen_step(Ns total) const { return total / chosen_steps_; }
 
   // Calls `visit(row, i, op, matched)` with every communication of the graph: the row of its rank,
   // its row in Work::comm, itself, and the operation that it is part of, or null.
@@ -59,6 +63,7 @@ class Scene {
  private:
   const Graph& graph_;
   std::int64_t steps_;
+  std::int64_t chosen_steps_;
   Ns step_;
   RankHosts hosts_;
   std::vector<std::int64_t> hosts_of_group_;  // by row of Matching::groups

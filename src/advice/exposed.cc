@@ -6,6 +6,7 @@
 
 #include "advice/candidate.h"
 #include "advice/words.h"
+#include "replay/transfer.h"
 
 namespace commlens {
 namespace {
@@ -53,9 +54,11 @@ std::string advice_for(Op op, GroupRole role) {
 
 std::string evidence_of(const Scene& scene, const Exposed& exposed) {
   const auto ranks = static_cast<std::int64_t>(exposed.ranks.size());
-  return std::to_string(exposed.count / std::max<std::int64_t>(1, ranks) / scene.steps()) +
-         " a step on each of " + count_words(ranks, "rank") + ", not hidden for " +
-         time_words(scene.per_step(exposed.exclusive / std::max<std::int64_t>(1, ranks))) +
+  return (ranks > 1 ? "on average " : "") +
+         std::to_string(exposed.count / std::max<std::int64_t>(1, ranks) / scene.steps()) +
+         " a step on " + (ranks > 1 ? "each of " : "") + count_words(ranks, "rank") +
+         ", not hidden for " +
+         time_words(scene.per_chosen_step(exposed.exclusive / std::max<std::int64_t>(1, ranks))) +
          " of it; the gain is that of transfers that take no time, waiting stays";
 }
 
@@ -73,6 +76,8 @@ std::vector<Candidate> find_exposed(const Scene& scene) {
         ++exposed.count;
         if (const GroupIdentity* group = scene.group_of(row, op)) exposed.role = group->role;
       });
+  const std::vector<Ns> busiest = busiest_streams(scene.graph(), unchanged(scene.graph()).transfer);
+  const Ns least = busiest.empty() ? 0 : *std::max_element(busiest.begin(), busiest.end());
   std::vector<Candidate> candidates;
   for (auto& [key, exposed] : found) {
     if (exposed.exclusive <= 0) continue;
@@ -82,6 +87,7 @@ std::vector<Candidate> find_exposed(const Scene& scene) {
                     " is exposed: at most this could be hidden";
     finding.evidence = evidence_of(scene, exposed);
     finding.advice = advice_for(key.first, exposed.role);
+    exposed.candidate.least_window = least;
     candidates.push_back(std::move(exposed.candidate));
   }
   return candidates;

@@ -4,7 +4,7 @@
 namespace commlens {
 namespace {
 
-Candidate late_host_candidate(const Job& job, const Straggler& straggler) {
+Candidate late_host_candidate(const Job& job, const Straggler& straggler, bool waited_for) {
   Candidate candidate;
   candidate.change.host_in_time.assign(job.ranks.size(), false);
   for (std::size_t row = 0; row < job.ranks.size(); ++row)
@@ -12,9 +12,11 @@ Candidate late_host_candidate(const Job& job, const Straggler& straggler) {
                                                         : job.ranks[row].host == straggler.host;
   const std::string who = straggler.rank ? "The host of rank " + std::to_string(*straggler.rank)
                                          : "Host " + straggler.host;
+  candidate.culprit = true;
   Finding& finding = candidate.finding;
   finding.confidence = straggler.confidence;
-  finding.title = who + " launches its GPU's work late, and the others wait for it";
+  finding.title =
+      who + " launches its GPU's work late" + (waited_for ? ", and the others wait for it" : "");
   finding.evidence = straggler.evidence;
   finding.advice =
       "See what that process does while its GPU has nothing queued: data loading (num_workers, "
@@ -25,17 +27,13 @@ Candidate late_host_candidate(const Job& job, const Straggler& straggler) {
 }
 
 std::vector<Candidate> find_late_host(const Scene& scene) {
+  const Stragglers& stragglers = scene.job().stragglers;
   std::vector<Candidate> found;
-  for (const Straggler& straggler : scene.job().stragglers.rows) {
-    if (straggler.cause == Cause::host)
-      found.push_back(late_host_candidate(scene.job(), straggler));
-  }
-  for (const Straggler& straggler : scene.job().stragglers.hidden) {
-    if (straggler.cause != Cause::host) continue;
-    found.push_back(late_host_candidate(scene.job(), straggler));
-    found.back().finding.title = "The host of rank " + std::to_string(*straggler.rank) +
-                                 " launches its GPU's work late, behind a later rank";
-    found.back().hidden = true;
+  for (const auto* rows : {&stragglers.rows, &stragglers.hidden}) {
+    for (const Straggler& straggler : *rows) {
+      if (straggler.cause == Cause::host)
+        found.push_back(late_host_candidate(scene.job(), straggler, rows == &stragglers.rows));
+    }
   }
   return found;
 }

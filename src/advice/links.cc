@@ -15,6 +15,7 @@ Candidate link_candidate(const Scene& scene, const Straggler& straggler) {
             straggler.groups.end())
           candidate.change.transfer[row][i] = 1 / straggler.pace;
       });
+  candidate.culprit = true;
   Finding& finding = candidate.finding;
   finding.confidence = straggler.confidence;
   finding.title = straggler.rank

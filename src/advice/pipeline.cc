@@ -13,6 +13,7 @@ bool is_point_to_point(Op op) { return op == Op::send || op == Op::recv || op ==
 struct Bubble {
   Ns waiting = 0;   // exposed, of all ranks
   Ns transfer = 0;  // exposed, that is no waiting
+  Ns open = 0;      // exposed, that may be either: of senders that are held until they are received
   std::int64_t ranks = 0;
   std::int64_t unknown = 0;  // communications whose waiting is not known
 };
@@ -29,7 +30,11 @@ Bubble bubble_of(const Job& job) {
         const Wait& wait = job.waits.of[row][d][i];
         bubble.unknown += wait.known ? 0 : 1;
         bubble.waiting += wait.exposed;
-        bubble.transfer += std::max<Ns>(0, devices[d].exposures[i].exposed - wait.exposed);
+        const Ns rest = std::max<Ns>(0, devices[d].exposures[i].exposed - wait.exposed);
+        const Ns moving =
+            std::max<Ns>(0, devices[d].comm[i].time.length() - std::max(wait.wait, wait.doubtful));
+        bubble.transfer += std::min(rest, moving);
+        bubble.open += rest - std::min(rest, moving);
       }
     }
     bubble.ranks += any ? 1 : 0;
@@ -46,7 +51,7 @@ std::vector<Candidate> find_pipeline(const Scene& scene) {
       [&](std::uint32_t row, std::size_t i, const CommOp& op, const MatchedOp*) {
         if (is_point_to_point(op.op)) candidate.change.transfer[row][i] = Assumption::kRemoved;
       });
-  const Ns waiting = scene.per_step(bubble.waiting / bubble.ranks);
+  const Ns waiting = scene.per_chosen_step(bubble.waiting / bubble.ranks);
   Finding& finding = candidate.finding;
   finding.confidence = bubble.unknown == 0 ? Confidence::likely : Confidence::undecidable;
   finding.title =
@@ -54,9 +59,12 @@ std::vector<Candidate> find_pipeline(const Scene& scene) {
       share_words(static_cast<double>(waiting) / static_cast<double>(scene.step())) + ")";
   finding.evidence =
       "waiting inside send and receive kernels on " + count_words(bubble.ranks, "rank") +
-      "; only " + time_words(scene.per_step(bubble.transfer / bubble.ranks)) +
-      " a step of their exposed time is transfer; the gain is that of stages that never "
-      "wait";
+      "; only " + time_words(scene.per_chosen_step(bubble.transfer / bubble.ranks)) +
+      " a step of their exposed time is transfer" +
+      (bubble.open > 0 ? " (" + time_words(scene.per_chosen_step(bubble.open / bubble.ranks)) +
+                             " of senders may be either)"
+                       : "") +
+      "; the gain is that of stages that never wait";
   if (bubble.unknown > 0)
     finding.evidence += "; the waiting of " + std::to_string(bubble.unknown) +
                         " of these communications is not known";

@@ -28,12 +28,21 @@ std::map<const MatchedOp*, double> evened(const Scene& scene) {
   return parts;
 }
 
+// All of them at once: of an exchange that the largest holds up, no second one is told apart.
 std::vector<Candidate> find_sharding(const Scene& scene) {
-  const auto& stragglers = scene.job().stragglers.rows;
-  const auto cause = std::find_if(stragglers.begin(), stragglers.end(), [](const Straggler& row) {
-    return row.cause == Cause::imbalance;
-  });
-  if (cause == stragglers.end()) return {};
+  const Job& job = scene.job();
+  std::vector<const Straggler*> meant;
+  std::vector<std::uint32_t> rows;
+  for (const Straggler& straggler : job.stragglers.rows) {
+    if (straggler.cause != Cause::imbalance) continue;
+    meant.push_back(&straggler);
+    for (std::uint32_t row = 0; row < job.ranks.size(); ++row) {
+      const bool own = straggler.rank ? job.ranks[row].rank == *straggler.rank
+                                      : job.ranks[row].host == straggler.host;
+      if (own && job.ranks[row].run == 0) rows.push_back(row);
+    }
+  }
+  if (meant.empty()) return {};
   const auto parts = evened(scene);
   Candidate candidate{.finding = {}, .change = unchanged(scene.graph())};
   scene.each_communication(
@@ -41,18 +50,22 @@ std::vector<Candidate> find_sharding(const Scene& scene) {
         const auto part = parts.find(matched);
         if (part != parts.end()) candidate.change.transfer[row][i] = part->second;
       });
-  candidate.change.compute.assign(scene.job().ranks.size(), 1);
-  for (std::size_t row = 0; row < scene.job().ranks.size(); ++row) {
-    const RankTimeline& rank = scene.job().ranks[row];
-    if (cause->rank ? rank.rank == *cause->rank : rank.host == cause->host)
-      candidate.change.compute[row] = load_of_others(scene.job(), row);
-  }
-  const std::string who =
-      cause->rank ? "Rank " + std::to_string(*cause->rank) : "Host " + cause->host;
+  const Paces paces(scene.graph());
+  for (const std::uint32_t row : rows) paces.at_load_of_others(row, rows, candidate.change);
+  candidate.culprit = true;
   Finding& finding = candidate.finding;
-  finding.confidence = cause->confidence;
-  finding.title = who + " exchanges more bytes than its peers";
-  finding.evidence = cause->evidence;
+  finding.confidence = Confidence::certain;
+  std::string who;
+  for (const Straggler* straggler : meant) {
+    who += who.empty() ? "" : ", ";
+    who += straggler->rank ? (who.empty() ? "Rank " : "rank ") + std::to_string(*straggler->rank)
+                           : (who.empty() ? "Host " : "host ") + straggler->host;
+    finding.evidence += (finding.evidence.empty() ? "" : "; ") + straggler->evidence;
+  }
+  for (const Straggler* straggler : meant)
+    finding.confidence = std::max(finding.confidence, straggler->confidence);  // the weakest
+  finding.title = who + (meant.size() > 1 ? " exchange more bytes than their peers"
+                                          : " exchanges more bytes than its peers");
   finding.advice =
       "Even out what ranks send and get: embedding tables sharded by traffic instead of by number, "
       "experts balanced by an auxiliary loss, a capacity factor, or copies of the popular ones.";

@@ -8,21 +8,36 @@ namespace {
 // Kernels slower than this: a slow GPU. Else the rank has more to do.
 constexpr double kSlow = 0.985;
 
-Candidate candidate_of(const Scene& scene, const Straggler& straggler) {
-  const Job& job = scene.job();
-  Candidate candidate;
-  candidate.change.compute.assign(job.ranks.size(), 1);
-  bool slow = false;
-  for (std::size_t row = 0; row < job.ranks.size(); ++row) {
+std::vector<std::uint32_t> rows_of(const Job& job, const Straggler& straggler) {
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < job.ranks.size(); ++row) {
     const bool meant = straggler.rank ? job.ranks[row].rank == *straggler.rank
                                       : job.ranks[row].host == straggler.host;
-    if (!meant || job.ranks[row].run != 0) continue;
-    const double pace = pace_of_peers(job, row);
-    slow = slow || pace < kSlow;
-    candidate.change.compute[row] = pace < kSlow ? pace : load_of_others(job, row);
+    if (meant && job.ranks[row].run == 0) rows.push_back(row);
+  }
+  return rows;
+}
+
+bool is_slow_compute(const Straggler& straggler) {
+  return straggler.cause == Cause::compute && straggler.link.empty();
+}
+
+Candidate candidate_of(const Scene& scene, const Straggler& straggler, const Paces& paces,
+                       const std::vector<std::uint32_t>& suspects) {
+  Candidate candidate;
+  bool slow = false;
+  for (const std::uint32_t row : rows_of(scene.job(), straggler)) {
+    const bool own = paces.pace(row, suspects) < kSlow;
+    slow = slow || own;
+    if (own) {
+      paces.at_pace_of_peers(row, suspects, candidate.change);
+    } else {
+      paces.at_load_of_others(row, suspects, candidate.change);
+    }
   }
   const std::string who =
       straggler.rank ? "Rank " + std::to_string(*straggler.rank) : "Host " + straggler.host;
+  candidate.culprit = true;
   Finding& finding = candidate.finding;
   finding.confidence = straggler.confidence;
   finding.title =
@@ -39,17 +54,22 @@ Candidate candidate_of(const Scene& scene, const Straggler& straggler) {
 }
 
 std::vector<Candidate> find_slow_rank(const Scene& scene) {
+  const Stragglers& stragglers = scene.job().stragglers;
+  std::vector<const Straggler*> meant;
+  std::vector<std::uint32_t> suspects;  // no measure for each other
+  for (const auto* rows : {&stragglers.rows, &stragglers.hidden}) {
+    for (const Straggler& straggler : *rows) {
+      if (!is_slow_compute(straggler)) continue;
+      meant.push_back(&straggler);
+      const auto own = rows_of(scene.job(), straggler);
+      suspects.insert(suspects.end(), own.begin(), own.end());
+    }
+  }
+  if (meant.empty()) return {};
+  const Paces paces(scene.graph());
   std::vector<Candidate> found;
-  for (const Straggler& straggler : scene.job().stragglers.rows) {
-    if (straggler.cause == Cause::compute && straggler.link.empty())
-      found.push_back(candidate_of(scene, straggler));
-  }
-  for (const Straggler& straggler : scene.job().stragglers.hidden) {
-    if (straggler.cause != Cause::compute) continue;
-    found.push_back(candidate_of(scene, straggler));
-    found.back().hidden = true;
-    found.back().finding.title += ", behind a later rank";
-  }
+  for (const Straggler* straggler : meant)
+    found.push_back(candidate_of(scene, *straggler, paces, suspects));
   return found;
 }
 

@@ -29,9 +29,12 @@ std::string in_short(const std::string& advice) {
   constexpr std::size_t kMost = 180;
   if (advice.size() <= kMost) return advice;
   std::size_t end = 0;
+  int depth = 0;
   for (std::size_t at = 0; at < kMost; ++at) {
+    if (advice[at] == '(') ++depth;
+    if (advice[at] == ')') --depth;
     const bool clause = advice[at] == ';' || advice[at] == '.';
-    if (clause && advice[at + 1] == ' ') end = at;
+    if (clause && depth == 0 && advice[at + 1] == ' ') end = at;
   }
   return end == 0 ? advice : advice.substr(0, end) + ".";
 }
@@ -99,7 +102,8 @@ Result run(const Job& job, const AnalysisOptions&) {
     result.lines.push_back("... and " + std::to_string(findings.rows.size() - kShown) +
                            " more findings in --format json.");
   if (findings.rows.empty())
-    result.lines.emplace_back("No advice: nothing that was looked for would gain 0.5 % of a step.");
+    result.lines.push_back("No advice: nothing that was looked for would gain 0.5 % of a step" +
+                           (job.path.sure ? "" : ", which is doubtful: " + job.path.doubt) + ".");
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "model/bandwidth.h"
+#include "model/rank_list.h"
 
 namespace commlens {
 namespace {
@@ -180,12 +181,24 @@ Table rates_table(const Ledger& ledger) {
 }
 
 // What the rows do not say of themselves.
-std::vector<std::string> sentences(const Ledger& ledger) {
+std::vector<std::string> ledger_sentences(const Job& job) {
+  const Ledger& ledger = job.ledger;
   std::vector<std::string> lines;
   if (ledger.gpus > 1 && ledger.gpus_placed < ledger.gpus)
     lines.push_back("The clocks of " + std::to_string(ledger.gpus - ledger.gpus_placed) + " of " +
                     plural(ledger.gpus, "GPU") +
                     " are not related to the others': their windows are taken to begin together.");
+  std::vector<std::int64_t> unknown;
+  for (const RankTimeline& rank : job.ranks) {
+    const bool any = std::any_of(
+        rank.devices.begin(), rank.devices.end(),
+        [](const DeviceTimeline& device) { return device.device && !device.launches_known; });
+    if (any && rank.run == 0) unknown.push_back(rank.rank);
+  }
+  if (!unknown.empty())
+    lines.push_back("More than a tenth of the launches of " +
+                    std::string(unknown.size() == 1 ? "rank " : "ranks ") + format_ranks(unknown) +
+                    " is not recorded: there, time without GPU work is unexplained, not host.");
   return lines;
 }
 
@@ -196,7 +209,7 @@ Result run_ledger(const Job& job, const AnalysisOptions&) {
         {.name = "ledger", .section = {}, .title = {}, .columns = {}, .rows = {}, .known = false});
     return result;
   }
-  result.lines = sentences(job.ledger);
+  result.lines = ledger_sentences(job);
   result.tables.push_back(waterfall(job.ledger));
   result.tables.push_back(sums_table(job.ledger));
   result.tables.push_back(rates_table(job.ledger));

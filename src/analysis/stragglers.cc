@@ -60,8 +60,12 @@ Table open_table(const Stragglers& stragglers) {
 
 std::string nobody(const Stragglers& stragglers) {
   std::string line =
-      "No straggler: no rank, link or host makes the others wait for 1 % of the GPU time";
+      stragglers.hidden.empty()
+          ? "No straggler: no rank, link or host makes the others wait for 1 % of the "
+            "GPU time"
+          : "No rank, link or host makes the others wait for 1 % of the GPU time";
   if (!stragglers.steps.empty()) line += " in half of the steps";
+  if (!stragglers.hidden.empty()) line += ", but " + stragglers.hidden.front().evidence;
   return line + ".";
 }
 

@@ -38,6 +38,19 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+namespace {
+
+// U+202A to U+202E and U+2066 to U+2069: what follows would be shown in another order than it has.
+bool turns_text(std::string_view character) {
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto middle = static_cast<unsigned char>(character[1]);
+  const auto last = static_cast<unsigned char>(character[2]);
+  return (middle == 0x80 && last >= 0xAA && last <= 0xAE) ||
+         (middle == 0x81 && last >= 0xA6 && last <= 0xA9);
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -46,7 +59,7 @@ std::string printable(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     if (length == 0) {
       out += "\xEF\xBF\xBD";
-    } else if (first < 0x20 || first == 0x7F) {
+    } else if (first < 0x20 || first == 0x7F || turns_text(text.substr(0, length))) {
       out += ' ';
     } else {
       out.append(text.substr(0, length));

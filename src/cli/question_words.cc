@@ -17,7 +17,7 @@ constexpr double kFastest = 1e6;
 Error not_understood(const std::string& option, std::string_view text) {
   return {ErrorKind::usage, option + ": \"" + std::string(text) +
                                 "\" is not NAME=TIMES (0 removes it, 0.5 halves its time) or "
-                                "NAME:speed=K (2 halves its time)"};
+                                "NAME:speed=K (2 halves its time), with 0.000001 to 1000000"};
 }
 
 }  // namespace
@@ -45,7 +45,8 @@ SpeedChange parse_speed_change(const std::string& option, std::string_view text)
 
 void check_question(const Question& question) {
   if (!(question.comm_speed >= kSlowest && question.comm_speed <= kFastest))
-    throw Error(ErrorKind::usage, "--comm-speed: must be above 0, such as 2 for twice as fast");
+    throw Error(ErrorKind::usage,
+                "--comm-speed: must be from 0.000001 to 1000000, such as 2 for twice as fast");
   for (const SpeedChange& link : question.links)
     require_name("--links", link.what, {"ib", "nvlink"});
 }

@@ -43,6 +43,15 @@ bool is_truth_of_simulation(std::string_view head) {
          head.substr(0, 64).find("\"schema\": \"commlens.truth/") != std::string_view::npos;
 }
 
+// What one of our own outputs is written as until it is complete (base/sink.cc):
+// "run.json.tmp.4711".
+bool is_unfinished_output(const std::string& name) {
+  constexpr std::string_view kMark = ".tmp.";
+  const std::size_t at = name.rfind(kMark);
+  return at != std::string::npos && at + kMark.size() < name.size() &&
+         name.find_first_not_of("0123456789", at + kMark.size()) == std::string::npos;
+}
+
 // Every regular file below a folder, sorted by name. What bears a trace's name and is none (a link
 // to nothing, a pipe), and folders that cannot be entered, stand in the list as well: reading them
 // says what is wrong.
@@ -58,7 +67,8 @@ std::vector<FoundInput> files_below(const std::string& folder) {
       const std::string path = entries->path().string();
       std::error_code unknown;
       const fs::file_status link = entries->symlink_status(unknown);
-      if (entries->path().filename().string().starts_with('.')) continue;
+      const std::string name = entries->path().filename().string();
+      if (name.starts_with('.') || is_unfinished_output(name)) continue;
       if (fs::is_directory(link)) {
         folders.push_back(path);
       } else if (entries->is_regular_file(unknown) || looks_like_trace(path)) {

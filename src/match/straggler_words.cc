@@ -98,7 +98,7 @@ std::string describe_host(const Straggler& straggler, std::size_t ranks, std::si
 
 std::string describe_hidden(const Straggler& straggler, const RankEvidence& evidence) {
   return subject(straggler) + " is late by " + duration(straggler.per_step) +
-         " a step, which a later rank hides: " + reason(evidence);
+         " a step, which waiting does not show: " + reason(evidence);
 }
 
 std::string describe_link(const Straggler& straggler, double pace, std::size_t steps) {

@@ -324,18 +324,18 @@ Ns StragglerFinder::steady_extra(std::uint32_t rank, Cause cause) const {
   return late > 0 && static_cast<double>(late) >= least ? late : 0;
 }
 
-// Those that would be next, were the stragglers mended: a slow GPU, a late host. More work is not
-// told here: it may change from step to step.
+// Those that would be next, were the stragglers mended, and those whose delay shows in no wait: in
+// a job that hides its communication all of it is late, and nobody waits longer. A slow GPU, a late
+// host; more work is not told here: it may change from step to step.
 void StragglerFinder::find_hidden() {
-  const auto is_named = [this](std::uint32_t rank) {
-    return named_.contains(rank) ||
-           std::any_of(found_.rows.begin(), found_.rows.end(), [&](const Straggler& row) {
-             return row.rank && *row.rank == job_.ranks[rank].rank;
-           });
+  const auto is_named = [this](std::uint32_t rank, Cause cause) {
+    return std::any_of(found_.rows.begin(), found_.rows.end(), [&](const Straggler& row) {
+      return row.cause == cause && row.rank && *row.rank == job_.ranks[rank].rank;
+    });
   };
   for (const std::uint32_t rank : table_.ranks()) {
-    if (found_.rows.empty() || is_named(rank)) continue;
     for (const Cause cause : {Cause::compute, Cause::host}) {
+      if (named_.contains(rank) || is_named(rank, cause)) continue;
       const bool slow = paces_[rank] && *paces_[rank] >= kSlowPace;
       if (cause == Cause::compute && !slow) continue;
       Straggler hidden;
@@ -454,6 +454,9 @@ void StragglerFinder::say_where_no_link_can_be_told() {
     if (op.pair || op.group < 0) continue;
     for (std::uint32_t i = 0; i < op.count; ++i) {
       const Part& part = job_.matching.parts[op.first + i];
+      const bool looked_at = table_.steps().front() == kUnknown ||
+                             table_.position(comm_of(job_, part).step).has_value();
+      if (!looked_at) continue;
       const Exposure& exposure = job_.ranks[part.rank].devices[part.device].exposures[part.op];
       const Wait& wait = job_.waits.of[part.rank][part.device][part.op];
       if (wait.known)

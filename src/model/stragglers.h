@@ -42,8 +42,9 @@ struct Straggler {
 struct Stragglers {
   bool known = false;           // false: waiting is not known
   std::vector<Straggler> rows;  // the costliest first
-  // Ranks whose own time is longer than their peers', step by step, though nobody waits for them as
-  // long as a later rank is there. `per_step`: by how much longer; nothing originated there.
+  // Ranks whose own time is longer than their peers', step by step, though no wait shows it: a
+  // later rank is there, or communication is hidden. `per_step`: by how much longer; nothing
+  // originated there.
   std::vector<Straggler> hidden;
   std::vector<std::int64_t> steps;       // that were looked at; empty: the recording has none
   std::optional<std::int64_t> left_out;  // the first step, where there are enough others

@@ -1,7 +1,9 @@
 #include "replay/transfer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 
 namespace commlens {
 
@@ -44,6 +46,29 @@ Ns Transfers::length(std::uint32_t rank, const CommNode& comm) const {
   if (in.op < 0) return work.end[comm.node] - work.start[comm.node];
   const MatchedOp& op = graph_.job().matching.ops[static_cast<std::size_t>(in.op)];
   return std::max<Ns>(0, leaves_[op.first + in.part].transfer);
+}
+
+// Bytes have to be moved even where nobody waits for them: by rank, the longest that any of its
+// streams transfers, with what else is changed about it.
+std::vector<Ns> busiest_streams(const Graph& graph,
+                                const std::vector<std::vector<double>>& factors) {
+  const Transfers transfers(graph);
+  std::vector<Ns> most(graph.job().ranks.size(), 0);
+  for (std::uint32_t rank = 0; rank < most.size(); ++rank) {
+    const Work& work = graph.work(rank);
+    std::map<std::size_t, double> sums;  // by stream
+    for (std::size_t i = 0; i < work.comm.size(); ++i) {
+      const auto stream =
+          static_cast<std::size_t>(std::upper_bound(work.stream_begins.begin(),
+                                                    work.stream_begins.end(), work.comm[i].node) -
+                                   work.stream_begins.begin());
+      sums[stream] += std::max(0.0, factors[rank][i]) *
+                      static_cast<double>(transfers.length(rank, work.comm[i]));
+    }
+    for (const auto& [stream, sum] : sums)
+      most[rank] = std::max(most[rank], static_cast<Ns>(std::llround(sum)));
+  }
+  return most;
 }
 
 }  // namespace commlens

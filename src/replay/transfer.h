@@ -28,4 +28,9 @@ class Transfers {
   const std::vector<Leave> leaves_;
 };
 
+// Bytes have to be moved even where nobody waits for them: by rank, the longest that any of its
+// streams transfers. `factors`: as Assumption::transfer.
+std::vector<Ns> busiest_streams(const Graph& graph,
+                                const std::vector<std::vector<double>>& factors);
+
 }  // namespace commlens

@@ -118,9 +118,11 @@ class Asked {
   std::vector<bool> links_;
 };
 
-std::vector<double> compute_factors(const Job& job, const Question& question) {
-  if (question.fix_ranks.empty()) return {};
-  std::vector<double> factors(job.ranks.size(), 1);
+// The ranks that are to be fixed are no measure for each other.
+void fix_ranks(const Graph& graph, const Question& question, Assumption& assumption) {
+  if (question.fix_ranks.empty()) return;
+  const Job& job = graph.job();
+  std::vector<std::uint32_t> rows;
   for (const std::int64_t wanted : question.fix_ranks) {
     const auto found = std::find_if(
         job.ranks.begin(), job.ranks.end(),
@@ -128,10 +130,12 @@ std::vector<double> compute_factors(const Job& job, const Question& question) {
     if (found == job.ranks.end())
       throw Error(ErrorKind::usage,
                   "--fix-rank: there is no rank " + std::to_string(wanted) + " in these inputs");
-    const auto row = static_cast<std::size_t>(found - job.ranks.begin());
-    factors[row] = pace_of_peers(job, row);
+    rows.push_back(static_cast<std::uint32_t>(found - job.ranks.begin()));
   }
-  return factors;
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  const Paces paces(graph);
+  for (const std::uint32_t row : rows) paces.at_pace_of_peers(row, rows, assumption);
 }
 
 // --- The answer ---
@@ -192,28 +196,6 @@ std::vector<RankPrediction> by_rank(const Graph& graph, const Outcome& outcome,
   return rows;
 }
 
-// Bytes have to be moved even where nobody waits for them: by rank, the longest that any of its
-// streams transfers, with what else is changed about it.
-std::vector<Ns> busiest_streams(const Graph& graph, const Assumption& assumption) {
-  const Transfers transfers(graph);
-  std::vector<Ns> most(graph.job().ranks.size(), 0);
-  for (std::uint32_t rank = 0; rank < most.size(); ++rank) {
-    const Work& work = graph.work(rank);
-    std::map<std::size_t, double> sums;  // by stream
-    for (std::size_t i = 0; i < work.comm.size(); ++i) {
-      const auto stream =
-          static_cast<std::size_t>(std::upper_bound(work.stream_begins.begin(),
-                                                    work.stream_begins.end(), work.comm[i].node) -
-                                   work.stream_begins.begin());
-      sums[stream] += std::max(0.0, assumption.transfer[rank][i]) *
-                      static_cast<double>(transfers.length(rank, work.comm[i]));
-    }
-    for (const auto& [stream, sum] : sums)
-      most[rank] = std::max(most[rank], static_cast<Ns>(std::llround(sum)));
-  }
-  return most;
-}
-
 void remove_all_transfers(Assumption& assumption) {
   for (std::vector<double>& factors : assumption.transfer)
     std::fill(factors.begin(), factors.end(), Assumption::kRemoved);
@@ -224,7 +206,7 @@ void remove_all_transfers(Assumption& assumption) {
 Assumption assumption_of(const Graph& graph, const Question& question) {
   const Job& job = graph.job();
   Assumption assumption;
-  assumption.compute = compute_factors(job, question);
+  fix_ranks(graph, question, assumption);
   if (question.no_host_delay) assumption.host_in_time.assign(job.ranks.size(), true);
   const RankHosts hosts(job);
   Asked asked(question);
@@ -259,7 +241,7 @@ Replayed replay_question(const Constraints& constraints, const Question& questio
   Replayed replayed;
   if (buckets != nullptr) buckets->apply(assumption);
   if (question.perfect_overlap) {
-    replayed.least = busiest_streams(constraints.graph(), assumption);
+    replayed.least = busiest_streams(constraints.graph(), assumption.transfer);
     remove_all_transfers(assumption);
   }
   replayed.outcome = replay(constraints, assumption);
@@ -331,6 +313,7 @@ Prediction predict(const Graph& graph, const Question& question) {
   const bool changed = prediction.question != words({});
   prediction.lower = std::max<Ns>(0, prediction.predicted - (changed ? half : 0));
   prediction.upper = prediction.predicted + (changed ? half : 0);
+  if (question.perfect_overlap) prediction.lower = prediction.predicted;  // itself a bound
   prediction.confidence = Confidence::likely;
   if (!recorded) {
     prediction.remarks.emplace_back(
