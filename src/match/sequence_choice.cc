@@ -34,7 +34,7 @@ constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
 constexpr std::size_t kNeededOfThree = 2;
 
 // Fewer operations than this must all have a call, where several communicators can be meant.
-constexpr std::size_t kFew = 12;
+constexpr std::size_t kFewOperations = 12;
 // Operations of a stream that has no group: so many must have a call.
 constexpr std::size_t kNeededOfTen = 9;
 constexpr std::size_t kFewestAlone = 4;
@@ -217,7 +217,7 @@ class Chooser {
     for (const CallSequence* candidate : candidates) {
       CallOrder order = lay_beside(ops_, candidate->calls);
       // A few of few can be another communicator's by chance.
-      const bool few = candidates.size() > 1 && ops_.size() < kFew;
+      const bool few = candidates.size() > 1 && ops_.size() < kFewOperations;
       any = any || (enough(order.paired) && (!few || order.paired == ops_.size()));
       if (order.paired > 0) fits_found.push_back({candidate, std::move(order)});
     }
