@@ -6,6 +6,8 @@
 //   the name           of the process group, where both have it
 //   size, place        of the rank among the members: what has others is another group's
 //   numbers            both count the group's operations, and equal numbers are equal operations
+//                      (the n-th call of a log stands for a number; as lines can be lost without a
+//                      sign, it is certain only where no other communicator can be meant)
 //   order              most of the operations are among the calls, in their order
 // Where two communicators are left that fit about as well, nothing is chosen: a wrong one would say
 // another way of the data with the same confidence.
@@ -207,7 +209,10 @@ class Chooser {
           "one communicator has its numbers and another one its order, so that lines may be lost");
     }
     choice.by = JoinedBy::sequence;
-    choice.confidence = choice.sequence->same_process ? Confidence::certain : Confidence::likely;
+    // Nor does what is left of another one's lines always show that it can be meant.
+    const bool only_one = !choice.sequence->name.empty() || candidates.size() == 1;
+    choice.confidence =
+        only_one && choice.sequence->same_process ? Confidence::certain : Confidence::likely;
     return choice;
   }
 
