@@ -168,6 +168,27 @@ TEST(Joined, NumbersOfBothSidesDecide) {
             "all_reduce 4096 dp[0,1] 4/4 ncclAllReduce - - - - - sequence certain\n");
 }
 
+// A log names no group, and may have lost lines: what looks like another communicator's calls can
+// be what is left of the right one's.
+TEST(Joined, NumbersOfOneOfSeveralCommunicatorsAreLikely) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("ABABABAB", 0, true));
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABABABABAB");
+  const std::string other = init(100, "0x20", 0, "0xdef");
+  const std::string likely =
+      "all_reduce 1024 dp[0,1] 4/4 ncclAllReduce - - - - - sequence likely\n"
+      "all_reduce 4096 dp[0,1] 4/4 ncclAllReduce - - - - - sequence likely\n";
+  EXPECT_EQ(words(join(job, log + other + calls(100, "0x20", "GGGG"))), likely);
+  EXPECT_EQ(words(join(job, log + other)), likely);
+  // One of four ranks, and one in which the process is rank 1, cannot be meant.
+  std::string larger = other;
+  for (std::size_t at = 0; (at = larger.find("nranks 2", at)) != std::string::npos; ++at)
+    larger.replace(at, 8, "nranks 4");
+  const std::string second = init(100, "0x30", 1, "0xfed");
+  EXPECT_EQ(words(join(job, log + larger + second)),
+            "all_reduce 1024 dp[0,1] 4/4 ncclAllReduce - - - - - sequence certain\n"
+            "all_reduce 4096 dp[0,1] 4/4 ncclAllReduce - - - - - sequence certain\n");
+}
+
 TEST(Joined, TwoGroupsAlikeAreRefused) {
   std::vector<Comm> comm = operations("AAAA", 0);
   for (const Comm& one : operations("AAAA", 1)) comm.push_back(one);
@@ -555,6 +576,33 @@ TEST(Joined, DumpsAreJoinedByGroupAndNumber) {
             "another run");
 }
 
+// A second group of the same ranks: numbers are certain where the dump says of which group they
+// are.
+TEST(Joined, NumbersOfGroupsWithoutANameAreLikely) {
+  const Job job = rank_zero({pair_of("1", "dp")}, operations("AAAA", 0, true));
+  const auto confidence = [&job](const std::string& name, const std::string& second) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(dump(name, 1, 4, kNow));
+    if (!second.empty()) {
+      WitnessCall call = witnesses[0].calls.front();
+      call.op = Op::broadcast;
+      call.group = 1;
+      witnesses[0].calls.push_back(call);
+      const std::string other = second == "-" ? "" : second;
+      witnesses[0].groups.push_back(
+          {.name = other, .description = {}, .members = {0, 1}, .size = 2});
+    }
+    const Joined joined = join_witnesses(job, witnesses, {});
+    EXPECT_EQ(joined.rows[0].by, JoinedBy::sequence);
+    return joined.rows[0].confidence;
+  };
+  EXPECT_EQ(confidence("1", "2"), Confidence::certain);
+  EXPECT_EQ(confidence("1", "-"), Confidence::certain);
+  EXPECT_EQ(confidence("", ""), Confidence::certain);
+  EXPECT_EQ(confidence("", "2"), Confidence::certain);
+  EXPECT_EQ(confidence("", "-"), Confidence::likely);
+}
+
 TEST(Joined, WhatAPluginMeasuredIsJoinedByOrder) {
   const Job job = rank_zero({pair_of("1", "dp")}, operations("AAA"));
   std::vector<Measured> files;
@@ -855,6 +903,19 @@ TEST(JoinedPairs, DumpsAreJoinedByNumberOrOrder) {
   // Three of the four numbers are in both.
   EXPECT_EQ(words(join_dump(numbered, dump_of(8, kNow))),
             "send 1024 pp[0,1] 3/4 nccl:send - - - - - sequence certain\n");
+  // As long as it is the only one: without a name it can be another group of the same ranks.
+  Witness unnamed = dump_of(7, kNow);
+  unnamed.groups[0].name.clear();
+  Witness two = dump_of(7, kNow);
+  two.groups[0].name.clear();
+  two.groups.push_back(two.groups[0]);
+  two.calls.push_back(two.calls.front());
+  two.calls.back().group = 1;
+  two.calls.back().number = 20;
+  EXPECT_EQ(words(join_dump(numbered, std::move(unnamed))),
+            "send 1024 pp[0,1] 4/4 nccl:send - - - - - sequence certain\n");
+  EXPECT_EQ(words(join_dump(numbered, std::move(two))),
+            "send 1024 pp[0,1] 4/4 nccl:send - - - - - sequence likely\n");
   const std::string none =
       "flight_recorder: no number of its sends and receives is in both, with the same call";
   EXPECT_EQ(join_dump(numbered, dump_of(20, kNow)).rows[0].reason, none);

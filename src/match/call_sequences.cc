@@ -1,6 +1,7 @@
 #include "match/call_sequences.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "match/same_time.h"
@@ -45,6 +46,8 @@ class Collector {
     found_.calls.resize(witnesses.size() + measured.size(), 0);
     found_.comms.resize(witnesses.size());
     found_.choices.resize(witnesses.size());
+    for (const Witness& witness : witnesses) found_.formats.push_back(witness.format);
+    for (const Measured& file : measured) found_.formats.push_back(file.format);
   }
 
   CallSequences run() {
@@ -370,6 +373,12 @@ std::uint64_t communicator_number(std::string_view name) {
   if (!name.starts_with("0x")) return 0;
   const auto read = std::from_chars(name.data() + 2, name.data() + name.size(), id, 16);
   return read.ptr == name.data() + name.size() ? id : 0;
+}
+
+std::string communicator_name(std::uint64_t number) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
 }
 
 CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesses,

@@ -57,6 +57,7 @@ struct CallSequences {
   std::vector<std::vector<PairSequence>> pairs_of_rank;  // the same
   std::vector<std::string> texts;                        // what was called on the host
   std::vector<TunerChoice> ways;                         // how single calls were carried out
+  std::vector<std::string_view> formats;                 // by witness, as CallSequence counts them
   std::vector<std::string> refused;  // by witness: why nothing of it can be used
   std::vector<std::int64_t> calls;   // by witness
 };
@@ -66,6 +67,8 @@ CallSequences collect_calls(const Job& job, const std::vector<Witness>& witnesse
 
 // "0x5af3" as a number; 0 where it is none.
 std::uint64_t communicator_number(std::string_view name);
+// The reverse.
+std::string communicator_name(std::uint64_t number);
 
 // Barriers are all-reduces to those who carry them out: comparable ones of both.
 CommEvent as_called(CommEvent event);

@@ -231,8 +231,10 @@ PairChoice choose_pairs(const GroupIdentity& group, std::int64_t rank,
   const bool named =
       known.facts != nullptr || (known.id != 0 && choice.sequence->communicator != 0);
   choice.by = by_number ? JoinedBy::sequence : named ? known.by : JoinedBy::order;
-  choice.confidence =
-      by_number && choice.sequence->same_process ? Confidence::certain : Confidence::likely;
+  // Numbers of a group that the witness does not name can be another group's, too.
+  const bool only_one = !choice.sequence->name.empty() || possible.size() == 1;
+  choice.confidence = by_number && only_one && choice.sequence->same_process ? Confidence::certain
+                                                                             : Confidence::likely;
   return choice;
 }
 

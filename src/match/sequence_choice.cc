@@ -6,6 +6,8 @@
 //   the name           of the process group, where both have it
 //   size, place        of the rank among the members: what has others is another group's
 //   numbers            both count the group's operations, and equal numbers are equal operations
+//                      (the n-th call of a log stands for a number; as lines can be lost without a
+//                      sign, it is certain only where no other communicator can be meant)
 //   order              most of the operations are among the calls, in their order
 // Where two communicators are left that fit about as well, nothing is chosen: a wrong one would say
 // another way of the data with the same confidence.
@@ -34,7 +36,7 @@ constexpr Ns kMostBehind = 60'000'000'000;  // by clocks that differ
 constexpr std::size_t kNeededOfThree = 2;
 
 // Fewer operations than this must all have a call, where several communicators can be meant.
-constexpr std::size_t kFew = 12;
+constexpr std::size_t kFewOperations = 12;
 // Operations of a stream that has no group: so many must have a call.
 constexpr std::size_t kNeededOfTen = 9;
 constexpr std::size_t kFewestAlone = 4;
@@ -207,7 +209,10 @@ class Chooser {
           "one communicator has its numbers and another one its order, so that lines may be lost");
     }
     choice.by = JoinedBy::sequence;
-    choice.confidence = choice.sequence->same_process ? Confidence::certain : Confidence::likely;
+    // Nor does what is left of another one's lines always show that it can be meant.
+    const bool only_one = !choice.sequence->name.empty() || candidates.size() == 1;
+    choice.confidence =
+        only_one && choice.sequence->same_process ? Confidence::certain : Confidence::likely;
     return choice;
   }
 
@@ -217,7 +222,7 @@ class Chooser {
     for (const CallSequence* candidate : candidates) {
       CallOrder order = lay_beside(ops_, candidate->calls);
       // A few of few can be another communicator's by chance.
-      const bool few = candidates.size() > 1 && ops_.size() < kFew;
+      const bool few = candidates.size() > 1 && ops_.size() < kFewOperations;
       any = any || (enough(order.paired) && (!few || order.paired == ops_.size()));
       if (order.paired > 0) fits_found.push_back({candidate, std::move(order)});
     }
