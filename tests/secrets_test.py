@@ -50,6 +50,10 @@ def kineto(rank):
     for seq in range(1, 9):
         at, end = 1000 * seq, f'"External id": {seq}, "correlation": {seq}, "API_TOKEN": "{SECRET}", '
         events += [
+            f'{{"ph": "X", "cat": "user_annotation", "name": "API_TOKEN={SECRET} https://joe:correct-horse@host/", '
+            f'"pid": {PID + rank}, "tid": 1, "ts": {at - 5}, "dur": 900}}',
+            f'{{"ph": "X", "cat": "python_function", "name": "run.py(3): main --token {SECRET}", "pid": {PID + rank}, "tid": 1, '
+            f'"ts": {at - 4}, "dur": 890, "args": {{"Python id": {seq}}}}}',
             f'{{"ph": "X", "cat": "cpu_op", "name": "record_param_comms", "pid": {PID + rank}, "tid": 1, "ts": {at}, "dur": 9, '
             f'"args": {{{end}{meta}, "Seq": {seq}}}}}',
             f'{{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": {PID + rank}, "tid": 1, "ts": {at + 2}, '

@@ -17,6 +17,7 @@
 #include "base/decimal.h"
 #include "ingest/json_scan.h"
 #include "ingest/window.h"
+#include "ingest/witness_secrets.h"
 
 namespace commlens {
 namespace {
@@ -181,7 +182,13 @@ class ContextReader {
 std::vector<CallContext> read_kineto_contexts(Source& source, std::span<const CallPlace> places) {
   ContextFinder finder(places);
   ContextReader(source).read(finder);
-  return finder.done();
+  std::vector<CallContext> contexts = finder.done();
+  // What users wrote. Operations are the framework's.
+  for (CallContext& context : contexts) {
+    for (std::string* text : {&context.module, &context.function, &context.annotation})
+      *text = without_secrets(*text);
+  }
+  return contexts;
 }
 
 }  // namespace commlens

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "match/comm_numbers.h"
 #include "match/kernel_pace.h"
 #include "match/peers.h"
 #include "match/slow_links.h"
