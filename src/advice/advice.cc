@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "advice/candidate.h"
@@ -159,10 +160,11 @@ class Adviser {
     Ns gained = 0;
     std::vector<Weighed> open;  // culprits that gained nothing so far
     for (Weighed& one : weighed_) {
-      std::vector<Weighed> together;
-      if (one.candidate.culprit) together = std::move(open);
-      found_.left_out += static_cast<std::int64_t>(one.candidate.culprit ? 0 : open.size());
-      open.clear();
+      std::vector<Weighed> together = std::exchange(open, {});
+      if (!one.candidate.culprit) {
+        found_.left_out += static_cast<std::int64_t>(together.size());
+        together.clear();
+      }
       together.push_back(std::move(one));
       Ns gain = gain_of(all, together, outcome);
       if (!is_worth_saying(gain - gained)) {
