@@ -48,6 +48,15 @@ CLI::Validator number_of_threads() {
   return {check, "", ""};
 }
 
+CLI::Validator number_of_rank() {
+  const auto check = [](std::string& text) -> std::string {
+    const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+    if (digits && !text.empty() && text.size() <= 9) return {};
+    return "\"" + text + "\" is no rank; give one number, such as 5 (again for each further rank)";
+  };
+  return {check, "", ""};
+}
+
 void add_output_options(CLI::App& verb, OutputOptions& output, bool with_format) {
   if (with_format)
     verb.add_option("--format", output.format, "How to print: text or json")
@@ -151,7 +160,7 @@ void add_question_options(CLI::App& verb, Question& question) {
   verb.add_option("--fix-rank", question.fix_ranks,
                   "This rank's kernels take what its peers' take; repeatable")
       ->type_name("RANK")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_of_rank())
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
@@ -176,7 +185,11 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
     if (command->name == "analyze" || command->name == "timeline" || command->name == "whatif") {
       add_study_options(*verb, arguments.study, raw);
       add_output_options(*verb, arguments.output, command->name != "timeline");
-      if (command->name == "whatif") add_question_options(*verb, raw.question);
+      if (command->name == "whatif") {
+        add_question_options(*verb, raw.question);
+        // A question is about all that was recorded: check_options says so, help does not list them.
+        for (const char* option : {"--steps", "--window"}) verb->get_option(option)->group("");
+      }
       verb->add_flag("--perf", arguments.output.perf,
                      "Print where the time went, on standard error");
       if (command->name == "analyze") {
@@ -188,7 +201,7 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
         verb->add_option("--explain", arguments.study.explain,
                          "Also follow this rank's longest waits back to where they came from")
             ->type_name("RANK")
-            ->check(CLI::NonNegativeNumber);
+            ->check(number_of_rank());
         add_rate_options(*verb, arguments.study);
       }
       if (command->name == "analyze")
