@@ -258,6 +258,49 @@ TEST(Joined, ALogOfAnotherRunIsRefused) {
   EXPECT_EQ(calls_differ.rows[0].confidence, Confidence::undecidable);
 }
 
+// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
+// call.
+Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
+  Measured file;
+  file.path = "plugin.json";
+  file.format = "plugin_trace";
+  file.process = 100;
+  file.host = "node-a";
+  const std::uint32_t group =
+      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
+  for (int i = 0; i < count; ++i) {
+    MeasuredCall call;
+    call.group = group;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.bytes = 1024;
+    call.channels = 2;
+    call.algorithm = file.strings.intern(algorithm);
+    call.protocol = file.strings.intern("LL");
+    file.calls.push_back(call);
+  }
+  return file;
+}
+
+// A timeline that does not tell its process, but its host: what ran elsewhere is not it.
+TEST(Joined, WithoutIdsTheRankOfAnotherHostIsRefused) {
+  Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  job.ranks[0].recording.process = kUnknown;
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAB");
+  job.ranks[0].recording.host = "node-a.cluster";
+  EXPECT_EQ(join(job, log).inputs[0].reason, "");
+  job.ranks[0].recording.host = "node-b";
+  EXPECT_EQ(join(job, log).inputs[0].reason,
+            "none of its processes is that of rank 0: it may be of another run");
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 5, "RING"));
+  files[0].rank = 0;
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason,
+            "there is no timeline of its process or rank");
+  job.ranks[0].recording.host = "node-a";
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason, "");
+}
+
 // Each line of `log` with this date before it.
 std::string dated(const std::string& date, const std::string& log) {
   std::string text;
@@ -374,30 +417,6 @@ TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
             "all_reduce 1024 dp[0,1] 0/2 - - - - P2P/CUMEM - members likely\n");
   const Joined two = join(job, init(100, "0x10", 0, "0xabc", ways) + init(100, "0x20", 0, "0xdef"));
   EXPECT_EQ(words(two), "all_reduce 1024 dp[0,1] 0/2 - - - - - - - undecidable\n");
-}
-
-// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
-// call.
-Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
-  Measured file;
-  file.path = "plugin.json";
-  file.format = "plugin_trace";
-  file.process = 100;
-  file.host = "node-a";
-  const std::uint32_t group =
-      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
-  for (int i = 0; i < count; ++i) {
-    MeasuredCall call;
-    call.group = group;
-    call.op = Op::all_reduce;
-    call.rank = 0;
-    call.bytes = 1024;
-    call.channels = 2;
-    call.algorithm = file.strings.intern(algorithm);
-    call.protocol = file.strings.intern("LL");
-    file.calls.push_back(call);
-  }
-  return file;
 }
 
 // As operations(), on a stream, of no group.

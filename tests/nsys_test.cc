@@ -137,6 +137,22 @@ TEST(Nsys, EachProcessIsARecording) {
   EXPECT_NE(inputs[0].path, inputs[1].path);
 }
 
+// An export of one process is one recording, and names its process all the same: by its kernels or,
+// in old exports, by its calls.
+TEST(Nsys, TheOnlyProcessIsNamed) {
+  for (const bool old : {false, true}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    if (old) file.run("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid");
+    const auto inputs = file.load();
+    ASSERT_EQ(inputs.size(), 1U);
+    EXPECT_EQ(inputs[0].path, file.path());
+    EXPECT_EQ(inputs[0].recording.process, 100);
+    EXPECT_EQ(inputs[0].recording.gpu.size(), 2U);
+  }
+}
+
 // As small as one sample: no context, no process, no tables of the machine; a kernel at 0.
 TEST(Nsys, MissingColumnsAreNoTrouble) {
   Export file;

@@ -46,6 +46,19 @@ std::vector<std::int64_t> gpu_processes(NsysDatabase& database) {
   return found;
 }
 
+// The process id of an export of one process; kUnknown where several can be meant, or none is told.
+std::int64_t only_process(NsysDatabase& database) {
+  std::vector<std::int64_t> found = gpu_processes(database);
+  if (found.empty() && database.has_column("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid")) {
+    database.each("CUPTI_ACTIVITY_KIND_RUNTIME", {"globalTid"}, [&found](const NsysRow& row) {
+      const std::int64_t process = row.integer(0) & ~NsysProcess::kThreadBits;
+      if (!row.is_null(0) && std::find(found.begin(), found.end(), process) == found.end())
+        found.push_back(process);
+    });
+  }
+  return found.size() == 1 ? NsysProcess::pid(found.front()) : kUnknown;
+}
+
 std::vector<std::string> parts(const std::string& path) {
   NsysDatabase database(path);
   const std::vector<std::int64_t> processes = gpu_processes(database);
@@ -136,7 +149,8 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   Recording& about = builder.about();
   about.backend = "nccl";
   about.host = value_of(database, "TARGET_INFO_SYSTEM_ENV", "Hostname");
-  if (process.global_pid) about.process = NsysProcess::pid(*process.global_pid);
+  about.process =
+      process.global_pid ? NsysProcess::pid(*process.global_pid) : only_process(database);
   builder.take_zero_for_a_time();
   read_clock(database, builder);
   read_nsys_gpu(database, process, builder);
