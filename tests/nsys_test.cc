@@ -286,6 +286,47 @@ TEST(Nsys, EntriesWithoutOffsetsLieAsInC) {
   EXPECT_EQ(recording.host_calls.find(0).rank, 1);
 }
 
+// Stated offsets count in any order, 0 too where nothing else lies there. Where entries would share
+// bytes, none is believed.
+TEST(Nsys, StatedOffsetsNeedNotAscend) {
+  struct Case {
+    std::string entries;
+    std::int64_t size;
+    std::string group;
+  };
+  for (const Case& each :
+       {Case{"(1, 60, 0, 5, 'Reduction', 16), (1, 60, 1, 22, 'Message size [bytes]', 8),"
+             "(1, 60, 2, 10, 'NCCL communicator ID', 24)",
+             4096, "0x4d"},
+        Case{"(1, 60, 0, 10, 'NCCL communicator ID', 24), (1, 60, 1, 5, 'Root', 0),"
+             "(1, 60, 2, 22, 'Message size [bytes]', 0)",
+             4096, "0x4d"},
+        Case{"(1, 60, 0, 22, 'Message size [bytes]', 8), (1, 60, 1, 10, 'NCCL communicator ID', "
+             "12)",
+             kUnknown, ""}}) {
+    Export file;
+    file.add_tables();
+    file.run(
+        "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+        " type INTEGER, name TEXT, offset INTEGER)");
+    file.run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES" + each.entries);
+    file.run_with_blob(
+        "INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " + std::to_string(kFirst + 7) +
+            ", 1, ?1)",
+        word(1) + word(60) + word(32) + word(32) + word(0) + word(4096) + word(3) + word(77));
+    file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+             std::to_string(kFirst) + ", 2, 2)");
+    const auto inputs = file.load();
+    const Recording& recording = inputs[0].recording;
+    ASSERT_EQ(recording.host_ranges.size(), 1U);
+    ASSERT_EQ(recording.host_ranges[0].meta.valid(), each.size >= 0) << each.entries;
+    if (each.size < 0) continue;
+    const CollectiveMeta& meta = recording.metas[recording.host_ranges[0].meta.index()];
+    EXPECT_EQ(meta.in_elements, each.size);
+    EXPECT_EQ(recording.strings.get(meta.group_name), each.group);
+  }
+}
+
 // Processes with two releases of NCCL give one number to two layouts: neither is believed.
 TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
   Export file;
