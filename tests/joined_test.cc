@@ -447,6 +447,25 @@ TEST(Joined, WithoutGroupsTheOrderOfAStreamTells) {
             "all_reduce 4096  0/2 - - - - - - - undecidable\n");
 }
 
+// Where the timeline knows no sizes, the tuner's choice is that of the joined call's size:
+// all-reduces of 1024 and 4096 bytes, and an all-gather of 1024 a rank.
+TEST(Joined, TheJoinedCallsSizeTellsTheTunersChoice) {
+  std::vector<Comm> comm = ungrouped("ABAAG");
+  for (Comm& one : comm) one.bytes = -1;
+  const Job job = rank_zero({}, comm);
+  std::string log = init(100, "0x10", 0, "0xabc");
+  for (const char letter : std::string("ABAAG")) {
+    log += calls(100, "0x10", {letter});
+    const std::string op = letter == 'G' ? "AllGather" : "AllReduce";
+    log += tuned(100, op, letter == 'B' ? 4096 : 1024,
+                 std::string("Algo RING proto ") + (letter == 'G' ? "SIMPLE" : "LL") +
+                     " channel{Lo..Hi}={0..1}");
+  }
+  EXPECT_EQ(words(join(job, log)),
+            "all_reduce -1 communicator 0xabc 4/4 ncclAllReduce RING LL 2 - - order likely\n"
+            "all_gather -1 communicator 0xabc 1/1 ncclAllGather RING SIMPLE 2 - - order likely\n");
+}
+
 TEST(Joined, WithoutGroupsTwoCommunicatorsAlikeAreRefused) {
   const Job job = rank_zero({}, ungrouped("ABAAB"));
   const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
