@@ -172,6 +172,33 @@ TEST(Nsys, MissingColumnsAreNoTrouble) {
   EXPECT_EQ(recording.clock, ClockBase::unknown);
 }
 
+// Times that damage made: what lies between two of them leaves 64 bits.
+TEST(Nsys, TimesBeyondAnySessionAreLeftOut) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  const std::string id = std::to_string(kFirst);
+  const std::string thread = std::to_string(kFirst + 7);
+  const std::string least = "-9223372036854775807 - 1";
+  const std::string most = "9223372036854775807";
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + least + ", " + most +
+           ", 0, 1, 7, 8, " + id + ", 2, 2), (-9000000000000000000, 4000, 0, 1, 7, 9, " + id +
+           ", 2, 2)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + least + ", " + most + ", " + thread +
+           ", 8, 3), (" + least + ", " + most + ", " + thread + ", 9, 4)");
+  file.run("INSERT INTO NVTX_EVENTS VALUES(" + least + ", " + most + ", 59, NULL, 6, " + thread +
+           ", 1, NULL)");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.gpu.size(), 2U);
+  EXPECT_EQ(recording.notes.count(Note::absurd_time), 2);
+  EXPECT_EQ(recording.notes.example(Note::absurd_time), "from -9223372036854775808 ns");
+  EXPECT_EQ(recording.launches.size(), 2U);
+  EXPECT_EQ(recording.sync_calls.size(), 1U);
+  EXPECT_EQ(recording.host_ranges.size(), 1U);
+}
+
 std::string word(std::uint64_t value) {
   std::string bytes(8, '\0');
   std::memcpy(bytes.data(), &value, 8);

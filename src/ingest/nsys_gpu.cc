@@ -53,14 +53,24 @@ class GpuReader {
         [&](const NsysRow& row) {
           ++builder_.about().events;
           ++rows;
-          if (row.integer(1) < row.integer(0)) return builder_.notes().add(Note::negative_duration);
-          builder_.add_activity(activity_of(row, kind, name(row)));
+          if (has_times(row)) builder_.add_activity(activity_of(row, kind, name(row)));
         },
         split ? process_.of_gpu() : std::string(), "start");
     return rows;
   }
 
  private:
+  bool has_times(const NsysRow& row) {
+    const std::int64_t start = row.integer(0);
+    const std::int64_t end = row.integer(1);
+    if (!is_in_session(start) || !is_in_session(end)) {
+      builder_.notes().add(Note::absurd_time, "from " + std::to_string(start) + " ns");
+      return false;
+    }
+    if (end < start) builder_.notes().add(Note::negative_duration);
+    return end >= start;
+  }
+
   NsysDatabase& database_;
   const NsysProcess& process_;
   TraceBuilder& builder_;

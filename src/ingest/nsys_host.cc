@@ -34,6 +34,7 @@ void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         const auto correlation = static_cast<std::uint64_t>(row.integer(3));
         const auto blocking = blocking_kind(name);
         if (!is_launch(name) && !blocking) return;
+        if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
         const std::int64_t global = row.integer(2);
         const ThreadId thread = builder.thread(NsysProcess::pid(global), NsysProcess::tid(global));
         if (is_launch(name)) builder.add_launch(correlation, row.integer(0), thread);
@@ -81,7 +82,7 @@ void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder
       [&](const NsysRow& row) {
         ++builder.about().events;
         const auto kind = sync_kind(row.integer(5));
-        if (!kind) return;
+        if (!kind || !is_in_session(row.integer(0))) return;
         SyncRecord record{.start = row.integer(0),
                           .correlation = static_cast<std::uint64_t>(row.integer(4)),
                           .stream = {.device = row.integer(1),

@@ -164,6 +164,7 @@ class NcclReader {
   void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
            std::uint64_t communicator, std::int64_t peer = -1) {
     if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
+    if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
                     .end = row.integer(1),

@@ -21,6 +21,12 @@ struct NsysProcess {
   static std::int64_t tid(std::int64_t global) { return global & kThreadBits; }
 };
 
+// Times that no session has, as damage makes them: differences of two would leave 64 bits.
+inline constexpr std::int64_t kFarthestInSession = std::int64_t{1} << 61U;
+inline bool is_in_session(std::int64_t time) {
+  return time >= -kFarthestInSession && time <= kFarthestInSession;
+}
+
 // Kernels, copies, sets; launches of whole CUDA graphs.
 void read_nsys_gpu(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder);
 // Calls that launch, calls that block, what waits for what.
