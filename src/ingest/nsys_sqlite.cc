@@ -148,6 +148,7 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
     process.global_pid = id;
   Recording& about = builder.about();
   about.backend = "nccl";
+  about.session = source.name();
   about.host = value_of(database, "TARGET_INFO_SYSTEM_ENV", "Hostname");
   about.process =
       process.global_pid ? NsysProcess::pid(*process.global_pid) : only_process(database);
