@@ -119,6 +119,7 @@ TEST(Nsys, EachProcessIsARecording) {
     EXPECT_EQ(input.format, "nsys-sqlite");
     const Recording& recording = input.recording;
     EXPECT_EQ(recording.path, input.path);
+    EXPECT_EQ(recording.session, file.path());
     EXPECT_EQ(recording.clock_base, 1779630014975716426);
     EXPECT_EQ(recording.clock, ClockBase::epoch);
     EXPECT_EQ(recording.host, "node-a");
@@ -150,6 +151,33 @@ TEST(Nsys, TheOnlyProcessIsNamed) {
     EXPECT_EQ(inputs[0].path, file.path());
     EXPECT_EQ(inputs[0].recording.process, 100);
     EXPECT_EQ(inputs[0].recording.gpu.size(), 2U);
+  }
+}
+
+// Of two tables only one tells the process: rows of the other are told by their GPU, and those of a
+// GPU that two processes use are nobody's.
+TEST(Nsys, NothingCountsForTwoProcesses) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.add_process(kSecond, 1);
+  const std::string columns =
+      "(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,"
+      " correlationId INTEGER, globalPid INTEGER, copyKind INTEGER)";
+  file.run("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY" + columns);
+  for (const auto& [device, pid] : {std::pair{0, kFirst}, {1, kSecond}, {2, kFirst}, {2, kSecond}})
+    file.run("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(6000, 6100, " + std::to_string(device) +
+             ", 1, 7, 9, " + std::to_string(pid) + ", 1)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(7000, 7100, 2, 1, 7, 4, 0, 2, 2)");
+  file.run("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid");
+  const auto inputs = file.load();
+  ASSERT_EQ(inputs.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Recording& recording = inputs[i].recording;
+    ASSERT_EQ(recording.gpu.size(), 4U);  // two kernels, two copies
+    for (std::size_t row = 0; row < 2; ++row)
+      EXPECT_EQ(recording.streams[recording.gpu.stream[row].index()].device,
+                static_cast<std::int64_t>(i));
   }
 }
 

@@ -46,7 +46,6 @@ class GpuReader {
                     Name name) {
     std::vector<std::string_view> columns = kColumns;
     columns.insert(columns.end(), more.begin(), more.end());
-    const bool split = process_.global_pid && database_.has_column(table, "globalPid");
     std::int64_t rows = 0;
     database_.each(
         table, columns,
@@ -55,7 +54,7 @@ class GpuReader {
           ++rows;
           if (has_times(row)) builder_.add_activity(activity_of(row, kind, name(row)));
         },
-        split ? process_.of_gpu() : std::string(), "start");
+        process_.of_gpu(database_, table), "start");
     return rows;
   }
 

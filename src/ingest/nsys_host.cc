@@ -57,10 +57,10 @@ struct Recorded {
 using Events = std::map<std::int64_t, Recorded>;  // by eventSyncId
 
 Events read_events(NsysDatabase& database, const NsysProcess& process) {
+  constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
   Events events;
   database.each(
-      "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-      {"eventSyncId", "correlationId", "deviceId", "contextId", "streamId"},
+      kTable, {"eventSyncId", "correlationId", "deviceId", "contextId", "streamId"},
       [&events](const NsysRow& row) {
         if (row.integer(0) == 0) return;
         events[row.integer(0)] = {.correlation = static_cast<std::uint64_t>(row.integer(1)),
@@ -68,14 +68,13 @@ Events read_events(NsysDatabase& database, const NsysProcess& process) {
                                              .context = row.integer(3, kUnknown),
                                              .stream = row.integer(4)}};
       },
-      process.global_pid ? process.of_gpu() : std::string());
+      process.of_gpu(database, kTable));
   return events;
 }
 
 void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   const Events events = read_events(database, process);
   constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
-  const bool split = process.global_pid && database.has_column(kTable, "globalPid");
   database.each(
       kTable,
       {"start", "deviceId", "contextId", "streamId", "correlationId", "syncType", "eventSyncId"},
@@ -100,12 +99,19 @@ void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         }
         builder.add_sync_record(record);
       },
-      split ? process.of_gpu() : std::string(), "start");
+      process.of_gpu(database, kTable), "start");
 }
 
 }  // namespace
 
-std::string NsysProcess::of_gpu() const { return "globalPid = " + std::to_string(*global_pid); }
+std::string NsysProcess::of_gpu(const NsysDatabase& database, std::string_view table) const {
+  if (!global_pid) return {};
+  if (database.has_column(table, "globalPid")) return "globalPid = " + std::to_string(*global_pid);
+  std::string list;
+  for (const std::int64_t device : devices)
+    list += (list.empty() ? "" : ", ") + std::to_string(device);
+  return "deviceId IN (" + list + ")";
+}
 
 std::string NsysProcess::of_thread() const {
   return "(globalTid & ~" + std::to_string(kThreadBits) + ") = " + std::to_string(*global_pid);

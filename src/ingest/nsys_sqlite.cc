@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "ingest/format.h"
@@ -44,6 +46,28 @@ std::vector<std::int64_t> gpu_processes(NsysDatabase& database) {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// GPUs that only this process used. Empty where all tables tell the process by themselves.
+std::vector<std::int64_t> own_devices(NsysDatabase& database, std::int64_t process) {
+  const auto tells = [&database](std::string_view table) {
+    return database.has_column(table, "globalPid");
+  };
+  std::vector<std::int64_t> own;
+  if (std::all_of(kNsysGpuTables.begin(), kNsysGpuTables.end(),
+                  [&](std::string_view table) { return tells(table) || !database.has(table); }))
+    return own;
+  std::map<std::int64_t, std::set<std::int64_t>> users;  // by device
+  for (const std::string_view table : kNsysGpuTables) {
+    if (!tells(table) || !database.has_column(table, "deviceId")) continue;
+    database.each(table, {"globalPid", "deviceId"}, [&users](const NsysRow& row) {
+      if (!row.is_null(0) && !row.is_null(1)) users[row.integer(1)].insert(row.integer(0));
+    });
+  }
+  for (const auto& [device, of] : users) {
+    if (of.size() == 1 && of.contains(process)) own.push_back(device);
+  }
+  return own;
 }
 
 // The process id of an export of one process; kUnknown where several can be meant, or none is told.
@@ -144,8 +168,10 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   std::int64_t id = 0;
   if (std::from_chars(options.part.data(), options.part.data() + options.part.size(), id).ec ==
           std::errc{} &&
-      !options.part.empty())
+      !options.part.empty()) {
     process.global_pid = id;
+    process.devices = own_devices(database, id);
+  }
   Recording& about = builder.about();
   about.backend = "nccl";
   about.session = source.name();
