@@ -200,6 +200,45 @@ TEST(Nsys, MissingColumnsAreNoTrouble) {
   EXPECT_EQ(recording.clock, ClockBase::unknown);
 }
 
+// What is no table, or lacks a column without which its rows say nothing, is named; a start that is
+// not there is not the start of the session.
+TEST(Nsys, WhatCannotBeReadIsNamed) {
+  const std::string kernel = "CUPTI_ACTIVITY_KIND_KERNEL";
+  for (const auto& [sql, example] :
+       {std::pair<std::string, std::string>{
+            "ALTER TABLE NVTX_EVENTS RENAME TO x; CREATE VIEW NVTX_EVENTS AS SELECT * FROM x",
+            "table NVTX_EVENTS: access to view \"NVTX_EVENTS\" prohibited"},
+        {"ALTER TABLE " + kernel + " RENAME TO x; CREATE VIEW " + kernel + " AS SELECT * FROM x",
+         "table " + kernel + ": access to view \"" + kernel + "\" prohibited"},
+        {"ALTER TABLE StringIds DROP COLUMN value", "table StringIds: no column value"},
+        {"ALTER TABLE " + kernel + " DROP COLUMN start", "table " + kernel + ": no column start"},
+        {"ALTER TABLE NVTX_EVENTS DROP COLUMN eventType", "table NVTX_EVENTS: no column eventType"},
+        {"ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME DROP COLUMN globalTid",
+         "table CUPTI_ACTIVITY_KIND_RUNTIME: no column globalTid"}}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    file.run(sql);
+    const auto inputs = file.load();
+    ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+    const Recording& recording = inputs[0].recording;
+    EXPECT_EQ(recording.notes.count(Note::damaged_table), 1) << sql;
+    EXPECT_EQ(recording.notes.example(Note::damaged_table), example);
+  }
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.run("UPDATE " + kernel + " SET start = NULL WHERE correlationId = 1");
+  file.run("UPDATE " + kernel + " SET end = NULL WHERE correlationId = 2");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.gpu.size(), 1U);
+  EXPECT_EQ(recording.gpu.end[0], 3000);
+  EXPECT_EQ(recording.notes.count(Note::missing_time), 1);
+  EXPECT_EQ(recording.notes.count(Note::missing_duration), 1);
+  EXPECT_EQ(recording.notes.count(Note::damaged_table), 0);
+}
+
 // Times that damage made: what lies between two of them leaves 64 bits.
 TEST(Nsys, TimesBeyondAnySessionAreLeftOut) {
   Export file;

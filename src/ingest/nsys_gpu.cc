@@ -26,7 +26,7 @@ const std::vector<std::string_view> kColumns{"start",     "end",      "deviceId"
 ActivityInput activity_of(const NsysRow& row, ActivityKind kind, std::string_view name) {
   return {.kind = kind,
           .start = row.integer(0),
-          .end = row.integer(1),
+          .end = row.integer(1, row.integer(0)),
           .name = name,
           .stream = {.device = row.integer(2),
                      .context = row.integer(3, kUnknown),
@@ -46,6 +46,8 @@ class GpuReader {
                     Name name) {
     std::vector<std::string_view> columns = kColumns;
     columns.insert(columns.end(), more.begin(), more.end());
+    database_.need(table, {"start", "end", "deviceId", "streamId", "correlationId"});
+    if (process_.global_pid) database_.need(table, {"globalPid"});
     std::int64_t rows = 0;
     database_.each(
         table, columns,
@@ -61,7 +63,12 @@ class GpuReader {
  private:
   bool has_times(const NsysRow& row) {
     const std::int64_t start = row.integer(0);
-    const std::int64_t end = row.integer(1);
+    const std::int64_t end = row.integer(1, start);
+    if (row.is_null(0)) {
+      builder_.notes().add(Note::missing_time);
+      return false;
+    }
+    if (row.is_null(1)) builder_.notes().add(Note::missing_duration);
     if (!is_in_session(start) || !is_in_session(end)) {
       builder_.notes().add(Note::absurd_time, "from " + std::to_string(start) + " ns");
       return false;
@@ -79,6 +86,8 @@ class GpuReader {
 
 void read_nsys_gpu(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   GpuReader reader(database, process, builder);
+  if (!database.has_column("CUPTI_ACTIVITY_KIND_KERNEL", "demangledName"))
+    database.need("CUPTI_ACTIVITY_KIND_KERNEL", {"shortName"});
   reader.read("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName", "shortName"}, ActivityKind::kernel,
               [&database](const NsysRow& row) {
                 const std::string_view full = database.string(row.integer(6, -1));

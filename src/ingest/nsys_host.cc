@@ -26,6 +26,7 @@ std::optional<SyncKind> sync_kind(std::int64_t type) {
 
 void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  database.need(kTable, {"start", "end", "globalTid", "correlationId", "nameId"});
   database.each(
       kTable, {"start", "end", "globalTid", "correlationId", "nameId"},
       [&](const NsysRow& row) {
@@ -34,7 +35,8 @@ void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         const auto correlation = static_cast<std::uint64_t>(row.integer(3));
         const auto blocking = blocking_kind(name);
         if (!is_launch(name) && !blocking) return;
-        if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
+        if (row.is_null(0) || !is_in_session(row.integer(0)) || !is_in_session(row.integer(1)))
+          return;
         const std::int64_t global = row.integer(2);
         const ThreadId thread = builder.thread(NsysProcess::pid(global), NsysProcess::tid(global));
         if (is_launch(name)) builder.add_launch(correlation, row.integer(0), thread);
@@ -81,7 +83,7 @@ void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder
       [&](const NsysRow& row) {
         ++builder.about().events;
         const auto kind = sync_kind(row.integer(5));
-        if (!kind || !is_in_session(row.integer(0))) return;
+        if (!kind || row.is_null(0) || !is_in_session(row.integer(0))) return;
         SyncRecord record{.start = row.integer(0),
                           .correlation = static_cast<std::uint64_t>(row.integer(4)),
                           .stream = {.device = row.integer(1),

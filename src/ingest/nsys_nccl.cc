@@ -163,7 +163,7 @@ class NcclReader {
   // `peer`: or the root, of one call.
   void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
            std::uint64_t communicator, std::int64_t peer = -1) {
-    if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
+    if (row.is_null(0) || row.is_null(1) || row.integer(1) < row.integer(0)) return;
     if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
@@ -245,6 +245,8 @@ class NcclReader {
 }  // namespace
 
 void read_nsys_nccl(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
+  database.need("NVTX_EVENTS", {"start", "end", "eventType", "globalTid"});
+  if (!database.has_column("NVTX_EVENTS", "text")) database.need("NVTX_EVENTS", {"textId"});
   NcclReader(database, process, builder).read();
 }
 

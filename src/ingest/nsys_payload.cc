@@ -332,6 +332,7 @@ const std::vector<std::string_view>& NsysPayloads::columns() {
 
 // Rows repeat for each process, in any order.
 void NsysPayloads::read_schemas() {
+  database_.need("NVTX_PAYLOAD_SCHEMA_ENTRIES", {"domainId", "schemaId", "type", "name"});
   std::map<std::pair<std::int64_t, std::int64_t>, SchemaRows> rows;
   // Of processes with different releases of NCCL: whose rows these are is not said.
   std::set<std::pair<std::int64_t, std::int64_t>> contradicted;

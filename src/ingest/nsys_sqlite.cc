@@ -145,6 +145,7 @@ void read_rank_of_launcher(NsysDatabase& database, TraceBuilder& builder) {
 }
 
 void read_rank_of_mpi(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
+  if (process.global_pid && !database.has_column("MPI_RANKS", "globalTid")) return;
   database.each(
       "MPI_RANKS", {"rank"},
       [&builder](const NsysRow& row) {
@@ -185,7 +186,8 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   read_nsys_nccl(database, process, builder);
   read_rank_of_mpi(database, process, builder);
   if (!about.rank && !process.global_pid) read_rank_of_launcher(database, builder);
-  if (!database.trouble().empty()) builder.notes().add(Note::damaged_table, database.trouble());
+  for (const auto& [table, words] : database.troubles())
+    builder.notes().add(Note::damaged_table, words);
 }
 
 }  // namespace
