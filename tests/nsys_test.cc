@@ -469,6 +469,7 @@ TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
   EXPECT_EQ(counted.rank, 1);
   EXPECT_FALSE(counted.of_gpu);
   EXPECT_TRUE(read(R"({"apiId": 3, "count": 300, "dataType": 7})").of_gpu);
+  EXPECT_EQ(read(R"({"Bytes": 1125899906842624})").bytes, std::int64_t{1} << 50U);
   // No size without the type.
   EXPECT_EQ(read(R"({"count": 300})").bytes, -1);
   EXPECT_FALSE(read("").odd);
@@ -487,6 +488,7 @@ TEST(NsysPayload, OddJsonSaysNothing) {
         std::string(R"({"Bytes" 4096})"), std::string(R"({"Bytes": 4096, "Bytes": 8192})"),
         std::string(R"({"Bytes": -1})"), std::string(R"({"Bytes": 1.5})"),
         std::string(R"({"Bytes": 9223372036854775808})"),  // 2^63
+        std::string(R"({"Bytes": 1125899906842625})"),     // 2^50 and one
         std::string(R"({"Bytes": 99999999999999999999999})"), std::string(R"({"Bytes": "4 KB"})"),
         std::string(R"({"Bytes": NaN})"),
         std::string(R"({"Bytes": 4096, "count": 8, "datatype": 7})"),

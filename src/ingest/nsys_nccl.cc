@@ -189,13 +189,15 @@ class NcclReader {
   }
 
   // The size that NCCL's payload gives is one rank's share where data are gathered, scattered or
-  // exchanged: without the number of ranks, how much is moved is not known.
+  // exchanged: without the number of ranks, how much is moved is not known. Neither is what no
+  // message has.
   static std::int64_t size_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks) {
     const bool whole = collective == "allreduce" || collective == "broadcast" ||
                        collective == "reduce" || collective == "send" || collective == "recv";
     if (whole || bytes < 0) return bytes;
     std::int64_t all = 0;
-    return ranks == 0 || __builtin_mul_overflow(bytes, ranks, &all) ? -1 : all;
+    const bool known = ranks > 0 && !__builtin_mul_overflow(bytes, ranks, &all);
+    return known && all <= kLargestNsysMessage ? all : -1;
   }
 
   // `bytes`: of all ranks' shares together; -1: not known.

@@ -309,6 +309,7 @@ void NsysPayload::finish() {
     odd = odd || (bytes >= 0 && bytes != counted);
     bytes = counted;
   }
+  odd = odd || bytes > kLargestNsysMessage;
   if (!odd) return;
   *this = {};
   odd = true;
