@@ -366,6 +366,13 @@ TEST(Clocks, WithoutOperationsAHostsClockIsShared) {
     EXPECT_EQ(clocks.lines[other].method, ClockMethod::none);
     EXPECT_NE(clocks.domain[other], clocks.domain[0]);
   }
+  // Every host calls itself so.
+  Job local = made.done();
+  for (RankTimeline& rank : local.ranks) {
+    rank.host = "localhost";
+    rank.devices[0].extent = ms(0, 12);
+  }
+  EXPECT_FALSE(relate_clocks(local).known);
   // A clock without a known zero is no host's.
   job.ranks[1].recording.clock = ClockBase::unknown;
   EXPECT_FALSE(relate_clocks(job).known);
