@@ -56,10 +56,10 @@ std::optional<ClockKey> clock_key(const RankTimeline& rank) {
 }
 
 // Why a row counts among those whose clocks are related.
-enum class Placed : std::uint8_t {
-  by_operations,  // it is in matched ones
-  by_clock,       // it shares its clock with another that is in none either
-  no,
+enum class PlacedBy : std::uint8_t {
+  operations,  // it is in matched ones
+  clock,       // it shares its clock with another that is in none either
+  nothing,
 };
 
 // From the first to the last of what a row's GPUs did, since the epoch.
@@ -79,16 +79,16 @@ std::optional<Interval> recorded_time(const RankTimeline& rank) {
 
 // A host's name says the same clock only of recordings that were made at one time: names are given
 // again, and clocks are set. Those of one session need no such sign.
-std::vector<Placed> placed_rows(const Job& job) {
-  std::vector<Placed> placed(job.ranks.size(), Placed::no);
-  for (const Part& part : job.matching.parts) placed[part.rank] = Placed::by_operations;
+std::vector<PlacedBy> placed_rows(const Job& job) {
+  std::vector<PlacedBy> placed(job.ranks.size(), PlacedBy::nothing);
+  for (const Part& part : job.matching.parts) placed[part.rank] = PlacedBy::operations;
   std::map<ClockKey, std::vector<std::size_t>> rows_of;
   for (std::size_t row = 0; row < placed.size(); ++row) {
     if (const auto key = clock_key(job.ranks[row])) rows_of[*key].push_back(row);
   }
   for (const auto& [key, rows] : rows_of) {
     if (std::any_of(rows.begin(), rows.end(),
-                    [&](std::size_t row) { return placed[row] == Placed::by_operations; }))
+                    [&](std::size_t row) { return placed[row] == PlacedBy::operations; }))
       continue;
     if (!key.second && key.first == "localhost") continue;  // what every host calls itself
     std::vector<std::pair<Interval, std::size_t>> times;
@@ -101,7 +101,7 @@ std::vector<Placed> placed_rows(const Job& job) {
     for (std::size_t i = 0; i < times.size(); ++i) {
       const auto& [time, row] = times[i];
       const bool together = last && (key.second || time.start < times[*last].first.end);
-      if (together) placed[row] = placed[times[*last].second] = Placed::by_clock;
+      if (together) placed[row] = placed[times[*last].second] = PlacedBy::clock;
       if (!last || time.end > times[*last].first.end) last = i;
     }
   }
@@ -110,16 +110,16 @@ std::vector<Placed> placed_rows(const Job& job) {
 
 // Rows by host or session, but for those in `alone`. The reference's comes first: a row in
 // operations, where there is any.
-ClockDomains domains_by_host(const Job& job, const std::vector<Placed>& placed,
+ClockDomains domains_by_host(const Job& job, const std::vector<PlacedBy>& placed,
                              const std::vector<bool>& alone) {
   ClockDomains domains;
   domains.of_row.resize(job.ranks.size());
   std::map<ClockKey, std::uint32_t> by_operations;
   std::map<ClockKey, std::uint32_t> by_clock;
   std::uint32_t next = 0;
-  for (const Placed pass : {Placed::by_operations, Placed::by_clock, Placed::no}) {
+  for (const PlacedBy pass : {PlacedBy::operations, PlacedBy::clock, PlacedBy::nothing}) {
     // What shares no time with those that are placed by their clock does not share that either.
-    auto& known = pass == Placed::by_clock ? by_clock : by_operations;
+    auto& known = pass == PlacedBy::clock ? by_clock : by_operations;
     for (std::size_t row = 0; row < job.ranks.size(); ++row) {
       if (placed[row] != pass) continue;
       const auto key = alone[row] ? std::nullopt : clock_key(job.ranks[row]);
@@ -131,7 +131,7 @@ ClockDomains domains_by_host(const Job& job, const std::vector<Placed>& placed,
       domains.of_row[row] = next;
       if (key) known.emplace(*key, next);
       ++next;
-      if (pass != Placed::no) domains.first_row.push_back(static_cast<std::uint32_t>(row));
+      if (pass != PlacedBy::nothing) domains.first_row.push_back(static_cast<std::uint32_t>(row));
     }
   }
   domains.count = domains.first_row.size();
@@ -303,7 +303,7 @@ std::string in_words(const ApartEnds& apart) {
 
 SharedClocks find_shared_clocks(const Job& job) {
   SharedClocks shared;
-  const std::vector<Placed> placed = placed_rows(job);
+  const std::vector<PlacedBy> placed = placed_rows(job);
   std::vector<bool> alone(job.ranks.size());
   std::size_t operations = 0;
   Ns worst = 0;
