@@ -28,6 +28,7 @@
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/packed.h"
+#include "base/saturated.h"
 #include "base/sink.h"
 #include "base/source.h"
 #include "base/strings.h"
@@ -43,6 +44,16 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 
 // ---------------------------------------------------------------------------------------------
+// saturated.h
+
+TEST(SaturatedSum, StaysInside64Bits) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(saturated_sum(3, 4), 7);
+  EXPECT_EQ(saturated_sum(kMost - 1, 1), kMost);
+  EXPECT_EQ(saturated_sum(kMost, 1), kMost);
+  EXPECT_EQ(saturated_sum(kMost, kMost), kMost);
+}
+
 // decimal.h
 
 // Worked case 6 of docs/numbers.md: a double holds only 0.25 us there.

@@ -345,6 +345,72 @@ TEST(Clocks, RanksWithoutOperations) {
 }
 
 // A few microseconds on one host are how it is read.
+// Nothing in common but the host: its clock, where they were recorded at one time. Rank 2 was an
+// hour later, rank 3 is elsewhere, of rank 4 no host is known.
+TEST(Clocks, WithoutOperationsAHostsClockIsShared) {
+  ClockJob made({"a", "a", "a", "b", ""});
+  Job job = made.done();
+  for (RankTimeline& rank : job.ranks) rank.devices[0].extent = ms(0, 12);
+  job.ranks[1].devices[0].extent = ms(11, 20);
+  job.ranks[2].devices[0].extent = ms(3'600'000, 3'600'012);
+  const Clocks clocks = relate_clocks(job);
+  ASSERT_TRUE(clocks.known);
+  EXPECT_EQ(clocks.domains, 1U);
+  EXPECT_EQ(clocks.reference, 0U);
+  EXPECT_EQ(clocks.origin, 11 * kMs);
+  EXPECT_EQ(clocks.lines[0].method, ClockMethod::reference);
+  EXPECT_EQ(clocks.lines[1].method, ClockMethod::same_host);
+  EXPECT_EQ(clocks.lines[1].offset, 0);
+  EXPECT_EQ(clocks.common(1, 15 * kMs), 15 * kMs);
+  for (const std::size_t other : {2U, 3U, 4U}) {
+    EXPECT_EQ(clocks.lines[other].method, ClockMethod::none);
+    EXPECT_NE(clocks.domain[other], clocks.domain[0]);
+  }
+  // Every host calls itself so.
+  Job local = made.done();
+  for (RankTimeline& rank : local.ranks) {
+    rank.host = "localhost";
+    rank.devices[0].extent = ms(0, 12);
+  }
+  EXPECT_FALSE(relate_clocks(local).known);
+  // A clock without a known zero is no host's.
+  job.ranks[1].recording.clock = ClockBase::unknown;
+  EXPECT_FALSE(relate_clocks(job).known);
+}
+
+// Those in operations come first: theirs is the reference.
+TEST(Clocks, AHostWithoutOperationsStandsBehindThoseWith) {
+  ClockJob made({"a", "a", "b", "c"});
+  made.together(Op::all_reduce, {2, 3}, {ms(0, 12), ms(10, 12)});
+  Job job = made.done();
+  for (RankTimeline& rank : job.ranks) rank.devices[0].extent = ms(0, 12);
+  const Clocks clocks = relate_clocks(job);
+  EXPECT_EQ(clocks.reference, 2U);
+  EXPECT_EQ(clocks.domain, (std::vector<std::uint32_t>{2, 2, 0, 1}));
+  EXPECT_EQ(clocks.domains, 3U);
+  EXPECT_EQ(clocks.error(0, 1, 0).upper, 0);
+  EXPECT_EQ(clocks.error(0, 2, 0).upper, ClockError::kUnbounded);
+  EXPECT_FALSE(clocks.lines[0].offset);
+}
+
+// One export's processes count from the start of its session, whenever that was and wherever.
+TEST(Clocks, OneSessionIsOneClock) {
+  ClockJob made({"", "", ""});
+  Job job = made.done();
+  for (RankTimeline& rank : job.ranks) {
+    rank.devices[0].extent = ms(0, 12);
+    rank.recording.clock = ClockBase::unknown;
+    rank.recording.session = "run.sqlite";
+  }
+  job.ranks[1].devices[0].extent = ms(50, 60);
+  job.ranks[2].recording.session = "other.sqlite";
+  const Clocks clocks = relate_clocks(job);
+  ASSERT_TRUE(clocks.known);
+  EXPECT_EQ(clocks.domain[0], clocks.domain[1]);
+  EXPECT_NE(clocks.domain[0], clocks.domain[2]);
+  EXPECT_EQ(clocks.lines[1].offset, 0);
+}
+
 TEST(Clocks, SmallContradictionsOnAHostAreSkew) {
   ClockJob job({"a", "a", "b"});
   job.together(Op::barrier, {0, 1, 2}, {{0, 100 * kUs}, {105 * kUs, 108 * kUs}, {0, 107 * kUs}});

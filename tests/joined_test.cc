@@ -258,6 +258,49 @@ TEST(Joined, ALogOfAnotherRunIsRefused) {
   EXPECT_EQ(calls_differ.rows[0].confidence, Confidence::undecidable);
 }
 
+// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
+// call.
+Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
+  Measured file;
+  file.path = "plugin.json";
+  file.format = "plugin_trace";
+  file.process = 100;
+  file.host = "node-a";
+  const std::uint32_t group =
+      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
+  for (int i = 0; i < count; ++i) {
+    MeasuredCall call;
+    call.group = group;
+    call.op = Op::all_reduce;
+    call.rank = 0;
+    call.bytes = 1024;
+    call.channels = 2;
+    call.algorithm = file.strings.intern(algorithm);
+    call.protocol = file.strings.intern("LL");
+    file.calls.push_back(call);
+  }
+  return file;
+}
+
+// A timeline that does not tell its process, but its host: what ran elsewhere is not it.
+TEST(Joined, WithoutIdsTheRankOfAnotherHostIsRefused) {
+  Job job = rank_zero({pair_of("1", "dp")}, operations("ABAB"));
+  job.ranks[0].recording.process = kUnknown;
+  const std::string log = init(100, "0x10", 0, "0xabc") + calls(100, "0x10", "ABAB");
+  job.ranks[0].recording.host = "node-a.cluster";
+  EXPECT_EQ(join(job, log).inputs[0].reason, "");
+  job.ranks[0].recording.host = "node-b";
+  EXPECT_EQ(join(job, log).inputs[0].reason,
+            "none of its processes is that of rank 0: it may be of another run");
+  std::vector<Measured> files;
+  files.push_back(measured("0xabc", 5, "RING"));
+  files[0].rank = 0;
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason,
+            "there is no timeline of its process or rank");
+  job.ranks[0].recording.host = "node-a";
+  EXPECT_EQ(join_witnesses(job, {}, files).inputs[0].reason, "");
+}
+
 // Each line of `log` with this date before it.
 std::string dated(const std::string& date, const std::string& log) {
   std::string text;
@@ -376,30 +419,6 @@ TEST(Joined, WithoutCallsTheOnlyCommunicatorWithTheseMembersTells) {
   EXPECT_EQ(words(two), "all_reduce 1024 dp[0,1] 0/2 - - - - - - - undecidable\n");
 }
 
-// What a plugin measured in process 100: all-reduces of 1024 bytes in one communicator, call by
-// call.
-Measured measured(const std::string& communicator, int count, const std::string& algorithm) {
-  Measured file;
-  file.path = "plugin.json";
-  file.format = "plugin_trace";
-  file.process = 100;
-  file.host = "node-a";
-  const std::uint32_t group =
-      file.add_group({.id = communicator, .name = {}, .size = 2, .nodes = 1, .ranks = {}});
-  for (int i = 0; i < count; ++i) {
-    MeasuredCall call;
-    call.group = group;
-    call.op = Op::all_reduce;
-    call.rank = 0;
-    call.bytes = 1024;
-    call.channels = 2;
-    call.algorithm = file.strings.intern(algorithm);
-    call.protocol = file.strings.intern("LL");
-    file.calls.push_back(call);
-  }
-  return file;
-}
-
 // As operations(), on a stream, of no group.
 std::vector<Comm> ungrouped(const std::string& letters, std::int64_t stream = 0) {
   std::vector<Comm> comm = operations(letters, static_cast<std::int32_t>(stream));
@@ -426,6 +445,25 @@ TEST(Joined, WithoutGroupsTheOrderOfAStreamTells) {
   EXPECT_EQ(words(join(job, init(100, "0x20", 0, "0xdef") + calls(100, "0x20", "AGAGAAGA"))),
             "all_reduce 1024  0/3 - - - - - - - undecidable\n"
             "all_reduce 4096  0/2 - - - - - - - undecidable\n");
+}
+
+// Where the timeline knows no sizes, the tuner's choice is that of the joined call's size:
+// all-reduces of 1024 and 4096 bytes, and an all-gather of 1024 a rank.
+TEST(Joined, TheJoinedCallsSizeTellsTheTunersChoice) {
+  std::vector<Comm> comm = ungrouped("ABAAG");
+  for (Comm& one : comm) one.bytes = -1;
+  const Job job = rank_zero({}, comm);
+  std::string log = init(100, "0x10", 0, "0xabc");
+  for (const char letter : std::string("ABAAG")) {
+    log += calls(100, "0x10", {letter});
+    const std::string op = letter == 'G' ? "AllGather" : "AllReduce";
+    log += tuned(100, op, letter == 'B' ? 4096 : 1024,
+                 std::string("Algo RING proto ") + (letter == 'G' ? "SIMPLE" : "LL") +
+                     " channel{Lo..Hi}={0..1}");
+  }
+  EXPECT_EQ(words(join(job, log)),
+            "all_reduce -1 communicator 0xabc 4/4 ncclAllReduce RING LL 2 - - order likely\n"
+            "all_gather -1 communicator 0xabc 1/1 ncclAllGather RING SIMPLE 2 - - order likely\n");
 }
 
 TEST(Joined, WithoutGroupsTwoCommunicatorsAlikeAreRefused) {

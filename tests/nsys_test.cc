@@ -119,6 +119,7 @@ TEST(Nsys, EachProcessIsARecording) {
     EXPECT_EQ(input.format, "nsys-sqlite");
     const Recording& recording = input.recording;
     EXPECT_EQ(recording.path, input.path);
+    EXPECT_EQ(recording.session, file.path());
     EXPECT_EQ(recording.clock_base, 1779630014975716426);
     EXPECT_EQ(recording.clock, ClockBase::epoch);
     EXPECT_EQ(recording.host, "node-a");
@@ -135,6 +136,49 @@ TEST(Nsys, EachProcessIsARecording) {
   EXPECT_EQ(inputs[0].recording.process, 100);
   EXPECT_EQ(inputs[1].recording.process, 200);
   EXPECT_NE(inputs[0].path, inputs[1].path);
+}
+
+// An export of one process is one recording, and names its process all the same: by its kernels or,
+// in old exports, by its calls.
+TEST(Nsys, TheOnlyProcessIsNamed) {
+  for (const bool old : {false, true}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    if (old) file.run("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid");
+    const auto inputs = file.load();
+    ASSERT_EQ(inputs.size(), 1U);
+    EXPECT_EQ(inputs[0].path, file.path());
+    EXPECT_EQ(inputs[0].recording.process, 100);
+    EXPECT_EQ(inputs[0].recording.gpu.size(), 2U);
+  }
+}
+
+// Of two tables only one tells the process: rows of the other are told by their GPU, and those of a
+// GPU that two processes use are nobody's.
+TEST(Nsys, NothingCountsForTwoProcesses) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.add_process(kSecond, 1);
+  const std::string columns =
+      "(start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,"
+      " correlationId INTEGER, globalPid INTEGER, copyKind INTEGER)";
+  file.run("CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY" + columns);
+  for (const auto& [device, pid] : {std::pair{0, kFirst}, {1, kSecond}, {2, kFirst}, {2, kSecond}})
+    file.run("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(6000, 6100, " + std::to_string(device) +
+             ", 1, 7, 9, " + std::to_string(pid) + ", 1)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(7000, 7100, 2, 1, 7, 4, 0, 2, 2)");
+  file.run("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid");
+  const auto inputs = file.load();
+  ASSERT_EQ(inputs.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Recording& recording = inputs[i].recording;
+    ASSERT_EQ(recording.gpu.size(), 4U);  // two kernels, two copies
+    for (std::size_t row = 0; row < 2; ++row)
+      EXPECT_EQ(recording.streams[recording.gpu.stream[row].index()].device,
+                static_cast<std::int64_t>(i));
+  }
 }
 
 // As small as one sample: no context, no process, no tables of the machine; a kernel at 0.
@@ -154,6 +198,72 @@ TEST(Nsys, MissingColumnsAreNoTrouble) {
   EXPECT_EQ(recording.gpu.start[0], 0);
   EXPECT_EQ(recording.notes.count(Note::negative_duration), 1);
   EXPECT_EQ(recording.clock, ClockBase::unknown);
+}
+
+// What is no table, or lacks a column without which its rows say nothing, is named; a start that is
+// not there is not the start of the session.
+TEST(Nsys, WhatCannotBeReadIsNamed) {
+  const std::string kernel = "CUPTI_ACTIVITY_KIND_KERNEL";
+  for (const auto& [sql, example] :
+       {std::pair<std::string, std::string>{
+            "ALTER TABLE NVTX_EVENTS RENAME TO x; CREATE VIEW NVTX_EVENTS AS SELECT * FROM x",
+            "table NVTX_EVENTS: access to view \"NVTX_EVENTS\" prohibited"},
+        {"ALTER TABLE " + kernel + " RENAME TO x; CREATE VIEW " + kernel + " AS SELECT * FROM x",
+         "table " + kernel + ": access to view \"" + kernel + "\" prohibited"},
+        {"ALTER TABLE StringIds DROP COLUMN value", "table StringIds: no column value"},
+        {"ALTER TABLE " + kernel + " DROP COLUMN start", "table " + kernel + ": no column start"},
+        {"ALTER TABLE NVTX_EVENTS DROP COLUMN eventType", "table NVTX_EVENTS: no column eventType"},
+        {"ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME DROP COLUMN globalTid",
+         "table CUPTI_ACTIVITY_KIND_RUNTIME: no column globalTid"}}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    file.run(sql);
+    const auto inputs = file.load();
+    ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+    const Recording& recording = inputs[0].recording;
+    EXPECT_EQ(recording.notes.count(Note::damaged_table), 1) << sql;
+    EXPECT_EQ(recording.notes.example(Note::damaged_table), example);
+  }
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.run("UPDATE " + kernel + " SET start = NULL WHERE correlationId = 1");
+  file.run("UPDATE " + kernel + " SET end = NULL WHERE correlationId = 2");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  ASSERT_EQ(recording.gpu.size(), 1U);
+  EXPECT_EQ(recording.gpu.end[0], 3000);
+  EXPECT_EQ(recording.notes.count(Note::missing_time), 1);
+  EXPECT_EQ(recording.notes.count(Note::missing_duration), 1);
+  EXPECT_EQ(recording.notes.count(Note::damaged_table), 0);
+}
+
+// Times that damage made: what lies between two of them leaves 64 bits.
+TEST(Nsys, TimesBeyondAnySessionAreLeftOut) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  const std::string id = std::to_string(kFirst);
+  const std::string thread = std::to_string(kFirst + 7);
+  const std::string least = "-9223372036854775807 - 1";
+  const std::string most = "9223372036854775807";
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + least + ", " + most +
+           ", 0, 1, 7, 8, " + id + ", 2, 2), (-9000000000000000000, 4000, 0, 1, 7, 9, " + id +
+           ", 2, 2)");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(" + least + ", " + most + ", " + thread +
+           ", 8, 3), (" + least + ", " + most + ", " + thread + ", 9, 4)");
+  file.run("INSERT INTO NVTX_EVENTS VALUES(" + least + ", " + most + ", 59, NULL, 6, " + thread +
+           ", 1, NULL)");
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.gpu.size(), 2U);
+  EXPECT_EQ(recording.notes.count(Note::absurd_time), 2);
+  EXPECT_EQ(recording.notes.example(Note::absurd_time), "from -9223372036854775808 ns");
+  EXPECT_EQ(recording.launches.size(), 2U);
+  EXPECT_EQ(recording.sync_calls.size(), 1U);
+  EXPECT_EQ(recording.host_ranges.size(), 1U);
 }
 
 std::string word(std::uint64_t value) {
@@ -270,6 +380,47 @@ TEST(Nsys, EntriesWithoutOffsetsLieAsInC) {
   EXPECT_EQ(recording.host_calls.find(0).rank, 1);
 }
 
+// Stated offsets count in any order, 0 too where nothing else lies there. Where entries would share
+// bytes, none is believed.
+TEST(Nsys, StatedOffsetsNeedNotAscend) {
+  struct Case {
+    std::string entries;
+    std::int64_t size;
+    std::string group;
+  };
+  for (const Case& each :
+       {Case{"(1, 60, 0, 5, 'Reduction', 16), (1, 60, 1, 22, 'Message size [bytes]', 8),"
+             "(1, 60, 2, 10, 'NCCL communicator ID', 24)",
+             4096, "0x4d"},
+        Case{"(1, 60, 0, 10, 'NCCL communicator ID', 24), (1, 60, 1, 5, 'Root', 0),"
+             "(1, 60, 2, 22, 'Message size [bytes]', 0)",
+             4096, "0x4d"},
+        Case{"(1, 60, 0, 22, 'Message size [bytes]', 8), (1, 60, 1, 10, 'NCCL communicator ID', "
+             "12)",
+             kUnknown, ""}}) {
+    Export file;
+    file.add_tables();
+    file.run(
+        "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+        " type INTEGER, name TEXT, offset INTEGER)");
+    file.run("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES" + each.entries);
+    file.run_with_blob(
+        "INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " + std::to_string(kFirst + 7) +
+            ", 1, ?1)",
+        word(1) + word(60) + word(32) + word(32) + word(0) + word(4096) + word(3) + word(77));
+    file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+             std::to_string(kFirst) + ", 2, 2)");
+    const auto inputs = file.load();
+    const Recording& recording = inputs[0].recording;
+    ASSERT_EQ(recording.host_ranges.size(), 1U);
+    ASSERT_EQ(recording.host_ranges[0].meta.valid(), each.size >= 0) << each.entries;
+    if (each.size < 0) continue;
+    const CollectiveMeta& meta = recording.metas[recording.host_ranges[0].meta.index()];
+    EXPECT_EQ(meta.in_elements, each.size);
+    EXPECT_EQ(recording.strings.get(meta.group_name), each.group);
+  }
+}
+
 // Processes with two releases of NCCL give one number to two layouts: neither is believed.
 TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
   Export file;
@@ -318,6 +469,7 @@ TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
   EXPECT_EQ(counted.rank, 1);
   EXPECT_FALSE(counted.of_gpu);
   EXPECT_TRUE(read(R"({"apiId": 3, "count": 300, "dataType": 7})").of_gpu);
+  EXPECT_EQ(read(R"({"Bytes": 1125899906842624})").bytes, std::int64_t{1} << 50U);
   // No size without the type.
   EXPECT_EQ(read(R"({"count": 300})").bytes, -1);
   EXPECT_FALSE(read("").odd);
@@ -336,6 +488,7 @@ TEST(NsysPayload, OddJsonSaysNothing) {
         std::string(R"({"Bytes" 4096})"), std::string(R"({"Bytes": 4096, "Bytes": 8192})"),
         std::string(R"({"Bytes": -1})"), std::string(R"({"Bytes": 1.5})"),
         std::string(R"({"Bytes": 9223372036854775808})"),  // 2^63
+        std::string(R"({"Bytes": 1125899906842625})"),     // 2^50 and one
         std::string(R"({"Bytes": 99999999999999999999999})"), std::string(R"({"Bytes": "4 KB"})"),
         std::string(R"({"Bytes": NaN})"),
         std::string(R"({"Bytes": 4096, "count": 8, "datatype": 7})"),

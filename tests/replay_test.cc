@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <random>
 
 #include "ingest/load.h"
@@ -68,6 +69,19 @@ void expect_identity(const Graph& graph) {
   const Prediction same = predict(graph, {});
   EXPECT_EQ(same.step, same.predicted);
   EXPECT_EQ(same.lower, same.upper);
+}
+
+TEST(Replay, APredictionLiesInItsInterval) {
+  EXPECT_EQ(interval_around(100, 30), (Interval{70, 130}));
+  EXPECT_EQ(interval_around(100, 300), (Interval{0, 400}));
+  constexpr Ns kMost = std::numeric_limits<Ns>::max();
+  for (const Ns predicted : {-kMost, Ns{-5}, Ns{0}, kMost}) {
+    for (const double half : {-1e30, -3.0, 0.0, 1e30}) {
+      const Interval around = interval_around(predicted, half);
+      EXPECT_LE(0, around.start) << predicted << " " << half;
+      EXPECT_LE(around.start, around.end) << predicted << " " << half;
+    }
+  }
 }
 
 // methods.md, worked case 9, in microseconds: the launch makes a kernel ready at 10, its stream is

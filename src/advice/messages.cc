@@ -10,6 +10,7 @@
 
 #include "advice/candidate.h"
 #include "advice/words.h"
+#include "base/saturated.h"
 #include "replay/buckets.h"
 #include "replay/transfer.h"
 
@@ -59,7 +60,7 @@ std::string messages_words(const Messages& messages) {
 
 void count(const CommOp& op, const Fitted& fit, Messages& messages) {
   ++messages.count;
-  messages.bytes += *op.bytes;
+  messages.bytes = saturated_sum(messages.bytes, *op.bytes);
   messages.half = fit.half;
   messages.alpha = fit.fit->alpha_ns;
 }
@@ -199,7 +200,7 @@ void add_large(const Scene& scene, std::uint32_t row, std::size_t i, const CommO
   } else {
     large.one_size = true;
     ++large.messages.count;
-    large.messages.bytes += *op.bytes;
+    large.messages.bytes = saturated_sum(large.messages.bytes, *op.bytes);
   }
   large.idle += idle;
   large.messages.candidate.change.transfer[row][i] =

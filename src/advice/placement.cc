@@ -6,6 +6,7 @@
 
 #include "advice/candidate.h"
 #include "advice/words.h"
+#include "base/saturated.h"
 
 namespace commlens {
 namespace {
@@ -105,7 +106,7 @@ void add(const Scene& scene, std::uint32_t row, std::size_t i, const CommOp& op,
   crossing.candidate.change.transfer[row][i] = fast / slow;
   crossing.kind = kind;
   ++crossing.count;
-  crossing.bytes += *op.bytes;
+  crossing.bytes = saturated_sum(crossing.bytes, *op.bytes);
   crossing.across += slow;
   crossing.inside += fast;
 }

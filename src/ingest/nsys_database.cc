@@ -147,20 +147,41 @@ void NsysDatabase::each(std::string_view table, const std::vector<std::string_vi
   if (!where.empty()) sql += " WHERE " + std::string(where);
   if (!order.empty()) sql += " ORDER BY " + std::string(order);
   const Statement statement = prepare(database_.get(), sql);
-  if (!statement) return;
+  if (!statement) {
+    const std::string words = sqlite3_errmsg(database_.get());
+    if (is_named(table)) trouble(table, words);
+    return;
+  }
   for (;;) {
     const int code = sqlite3_step(statement.get());
     if (code == SQLITE_ROW) {
       visit(NsysRow(statement.get()));
       continue;
     }
-    if (code != SQLITE_DONE && trouble_.empty())
-      trouble_ = "table " + std::string(table) + ": " + sqlite3_errmsg(database_.get());
+    if (code != SQLITE_DONE) trouble(table, sqlite3_errmsg(database_.get()));
     return;
   }
 }
 
+void NsysDatabase::need(std::string_view table, const std::vector<std::string_view>& columns) {
+  if (!has(table)) return;
+  for (const std::string_view column : columns) {
+    if (!has_column(table, column)) trouble(table, "no column " + std::string(column));
+  }
+}
+
+// The first counts: others follow from it.
+void NsysDatabase::trouble(std::string_view table, const std::string& words) {
+  troubles_.try_emplace(std::string(table), "table " + std::string(table) + ": " + words);
+}
+
+// A table or a view; names are told without case, as SQL tells them.
+bool NsysDatabase::is_named(std::string_view table) const {
+  return !names("SELECT name FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", table).empty();
+}
+
 void NsysDatabase::read_strings() {
+  need("StringIds", {"id", "value"});
   each("StringIds", {"id", "value"}, [this](const NsysRow& row) {
     strings_.emplace_back(row.integer(0), std::string(row.text(1)));
   });

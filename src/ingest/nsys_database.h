@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,12 +37,14 @@ class NsysDatabase {
   // Whether there is such a table with any row.
   bool has(std::string_view table) const;
   // Rows of a table with these columns, NULL in place of one that it does not have; nothing where
-  // there is no such table. `where` and `order` are SQL over columns that the table has. What makes
-  // reading stop early is kept in `trouble`.
+  // there is no such table. `where` and `order` are SQL over columns that the table has. What keeps
+  // a table from being read, or to its end, is kept in `troubles`.
   void each(std::string_view table, const std::vector<std::string_view>& columns,
             const std::function<void(const NsysRow&)>& visit, std::string_view where = {},
             std::string_view order = {});
   bool has_column(std::string_view table, std::string_view column) const;
+  // Trouble for each of these columns that a table with rows lacks.
+  void need(std::string_view table, const std::vector<std::string_view>& columns);
   // Tables whose names begin so, and the columns of one; names with a quote in them are left out.
   std::vector<std::string> tables(std::string_view begin) const;
   std::vector<std::string> columns(std::string_view table) const;
@@ -49,19 +52,22 @@ class NsysDatabase {
   // Of the table StringIds; empty where there is none.
   std::string_view string(std::int64_t id) const;
 
-  const std::string& trouble() const { return trouble_; }
+  // One for each table.
+  const std::map<std::string, std::string>& troubles() const { return troubles_; }
 
  private:
   struct Close {
     void operator()(sqlite3* database) const;
   };
   void read_strings();
+  void trouble(std::string_view table, const std::string& words);
+  bool is_named(std::string_view table) const;
   std::vector<std::string> names(const char* sql, std::string_view parameter) const;
 
   std::string path_;
   std::unique_ptr<sqlite3, Close> database_;
   std::vector<std::pair<std::int64_t, std::string>> strings_;  // by id
-  std::string trouble_;
+  std::map<std::string, std::string> troubles_;                // by table
 };
 
 }  // namespace commlens

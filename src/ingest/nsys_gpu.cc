@@ -26,7 +26,7 @@ const std::vector<std::string_view> kColumns{"start",     "end",      "deviceId"
 ActivityInput activity_of(const NsysRow& row, ActivityKind kind, std::string_view name) {
   return {.kind = kind,
           .start = row.integer(0),
-          .end = row.integer(1),
+          .end = row.integer(1, row.integer(0)),
           .name = name,
           .stream = {.device = row.integer(2),
                      .context = row.integer(3, kUnknown),
@@ -46,21 +46,37 @@ class GpuReader {
                     Name name) {
     std::vector<std::string_view> columns = kColumns;
     columns.insert(columns.end(), more.begin(), more.end());
-    const bool split = process_.global_pid && database_.has_column(table, "globalPid");
+    database_.need(table, {"start", "end", "deviceId", "streamId", "correlationId"});
+    if (process_.global_pid) database_.need(table, {"globalPid"});
     std::int64_t rows = 0;
     database_.each(
         table, columns,
         [&](const NsysRow& row) {
           ++builder_.about().events;
           ++rows;
-          if (row.integer(1) < row.integer(0)) return builder_.notes().add(Note::negative_duration);
-          builder_.add_activity(activity_of(row, kind, name(row)));
+          if (has_times(row)) builder_.add_activity(activity_of(row, kind, name(row)));
         },
-        split ? process_.of_gpu() : std::string(), "start");
+        process_.of_gpu(database_, table), "start");
     return rows;
   }
 
  private:
+  bool has_times(const NsysRow& row) {
+    const std::int64_t start = row.integer(0);
+    const std::int64_t end = row.integer(1, start);
+    if (row.is_null(0)) {
+      builder_.notes().add(Note::missing_time);
+      return false;
+    }
+    if (row.is_null(1)) builder_.notes().add(Note::missing_duration);
+    if (!is_in_session(start) || !is_in_session(end)) {
+      builder_.notes().add(Note::absurd_time, "from " + std::to_string(start) + " ns");
+      return false;
+    }
+    if (end < start) builder_.notes().add(Note::negative_duration);
+    return end >= start;
+  }
+
   NsysDatabase& database_;
   const NsysProcess& process_;
   TraceBuilder& builder_;
@@ -70,6 +86,8 @@ class GpuReader {
 
 void read_nsys_gpu(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   GpuReader reader(database, process, builder);
+  if (!database.has_column("CUPTI_ACTIVITY_KIND_KERNEL", "demangledName"))
+    database.need("CUPTI_ACTIVITY_KIND_KERNEL", {"shortName"});
   reader.read("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName", "shortName"}, ActivityKind::kernel,
               [&database](const NsysRow& row) {
                 const std::string_view full = database.string(row.integer(6, -1));

@@ -26,6 +26,7 @@ std::optional<SyncKind> sync_kind(std::int64_t type) {
 
 void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_RUNTIME";
+  database.need(kTable, {"start", "end", "globalTid", "correlationId", "nameId"});
   database.each(
       kTable, {"start", "end", "globalTid", "correlationId", "nameId"},
       [&](const NsysRow& row) {
@@ -34,6 +35,8 @@ void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         const auto correlation = static_cast<std::uint64_t>(row.integer(3));
         const auto blocking = blocking_kind(name);
         if (!is_launch(name) && !blocking) return;
+        if (row.is_null(0) || !is_in_session(row.integer(0)) || !is_in_session(row.integer(1)))
+          return;
         const std::int64_t global = row.integer(2);
         const ThreadId thread = builder.thread(NsysProcess::pid(global), NsysProcess::tid(global));
         if (is_launch(name)) builder.add_launch(correlation, row.integer(0), thread);
@@ -56,10 +59,10 @@ struct Recorded {
 using Events = std::map<std::int64_t, Recorded>;  // by eventSyncId
 
 Events read_events(NsysDatabase& database, const NsysProcess& process) {
+  constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
   Events events;
   database.each(
-      "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
-      {"eventSyncId", "correlationId", "deviceId", "contextId", "streamId"},
+      kTable, {"eventSyncId", "correlationId", "deviceId", "contextId", "streamId"},
       [&events](const NsysRow& row) {
         if (row.integer(0) == 0) return;
         events[row.integer(0)] = {.correlation = static_cast<std::uint64_t>(row.integer(1)),
@@ -67,21 +70,20 @@ Events read_events(NsysDatabase& database, const NsysProcess& process) {
                                              .context = row.integer(3, kUnknown),
                                              .stream = row.integer(4)}};
       },
-      process.global_pid ? process.of_gpu() : std::string());
+      process.of_gpu(database, kTable));
   return events;
 }
 
 void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
   const Events events = read_events(database, process);
   constexpr std::string_view kTable = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
-  const bool split = process.global_pid && database.has_column(kTable, "globalPid");
   database.each(
       kTable,
       {"start", "deviceId", "contextId", "streamId", "correlationId", "syncType", "eventSyncId"},
       [&](const NsysRow& row) {
         ++builder.about().events;
         const auto kind = sync_kind(row.integer(5));
-        if (!kind) return;
+        if (!kind || row.is_null(0) || !is_in_session(row.integer(0))) return;
         SyncRecord record{.start = row.integer(0),
                           .correlation = static_cast<std::uint64_t>(row.integer(4)),
                           .stream = {.device = row.integer(1),
@@ -99,12 +101,19 @@ void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         }
         builder.add_sync_record(record);
       },
-      split ? process.of_gpu() : std::string(), "start");
+      process.of_gpu(database, kTable), "start");
 }
 
 }  // namespace
 
-std::string NsysProcess::of_gpu() const { return "globalPid = " + std::to_string(*global_pid); }
+std::string NsysProcess::of_gpu(const NsysDatabase& database, std::string_view table) const {
+  if (!global_pid) return {};
+  if (database.has_column(table, "globalPid")) return "globalPid = " + std::to_string(*global_pid);
+  std::string list;
+  for (const std::int64_t device : devices)
+    list += (list.empty() ? "" : ", ") + std::to_string(device);
+  return "deviceId IN (" + list + ")";
+}
 
 std::string NsysProcess::of_thread() const {
   return "(globalTid & ~" + std::to_string(kThreadBits) + ") = " + std::to_string(*global_pid);

@@ -163,7 +163,8 @@ class NcclReader {
   // `peer`: or the root, of one call.
   void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
            std::uint64_t communicator, std::int64_t peer = -1) {
-    if (row.is_null(1) || row.integer(1) < row.integer(0)) return;
+    if (row.is_null(0) || row.is_null(1) || row.integer(1) < row.integer(0)) return;
+    if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),
                     .end = row.integer(1),
@@ -188,13 +189,15 @@ class NcclReader {
   }
 
   // The size that NCCL's payload gives is one rank's share where data are gathered, scattered or
-  // exchanged: without the number of ranks, how much is moved is not known.
+  // exchanged: without the number of ranks, how much is moved is not known. Neither is what no
+  // message has.
   static std::int64_t size_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks) {
     const bool whole = collective == "allreduce" || collective == "broadcast" ||
                        collective == "reduce" || collective == "send" || collective == "recv";
     if (whole || bytes < 0) return bytes;
     std::int64_t all = 0;
-    return ranks == 0 || __builtin_mul_overflow(bytes, ranks, &all) ? -1 : all;
+    const bool known = ranks > 0 && !__builtin_mul_overflow(bytes, ranks, &all);
+    return known && all <= kLargestNsysMessage ? all : -1;
   }
 
   // `bytes`: of all ranks' shares together; -1: not known.
@@ -244,6 +247,8 @@ class NcclReader {
 }  // namespace
 
 void read_nsys_nccl(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
+  database.need("NVTX_EVENTS", {"start", "end", "eventType", "globalTid"});
+  if (!database.has_column("NVTX_EVENTS", "text")) database.need("NVTX_EVENTS", {"textId"});
   NcclReader(database, process, builder).read();
 }
 

@@ -101,6 +101,47 @@ bool is_signed_type(std::int64_t type) {
          type == 15 || type == 17;
 }
 
+struct SchemaRow {
+  std::string name;
+  std::int64_t type = 0;
+  std::int64_t offset = -1;  // -1: none
+  bool operator==(const SchemaRow&) const = default;
+};
+using SchemaRows = std::map<std::int64_t, SchemaRow>;  // by index
+
+// Where each entry lies; -1: not to be read. Those without an offset lie as a compiler of C would
+// lay them behind the one before, and so do those at 0 where another lies: NVTX writes 0 for none.
+// Nothing at all where two would share bytes: that is not how they lie.
+std::vector<std::int64_t> offsets_of(const SchemaRows& rows) {
+  std::vector<std::int64_t> offsets;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+  const auto is_taken = [&taken](std::int64_t from, std::int64_t bytes) {
+    return std::any_of(taken.begin(), taken.end(), [=](const auto& other) {
+      return from < other.second && other.first < from + bytes;
+    });
+  };
+  std::int64_t end = 0;  // of the entry before; -1: not known
+  for (const auto& [index, row] : rows) {
+    const auto bytes = static_cast<std::int64_t>(bytes_of_type(row.type));
+    const std::int64_t least = std::max<std::int64_t>(1, bytes);
+    std::int64_t offset = row.offset;
+    offsets.push_back(-1);
+    if (offset < 0 || (offset == 0 && is_taken(0, least))) {
+      if (end < 0 || bytes == 0) {
+        end = -1;
+        continue;
+      }
+      offset = (end + bytes - 1) / bytes * bytes;
+    }
+    if (offset > kMostPayloadBytes) continue;
+    if (is_taken(offset, least)) return {};
+    taken.emplace_back(offset, offset + least);
+    end = bytes == 0 ? -1 : offset + bytes;
+    if (bytes > 0) offsets.back() = offset;
+  }
+  return offsets;
+}
+
 std::uint64_t payload_word(std::string_view blob, std::size_t at, std::size_t bytes) {
   std::uint64_t value = 0;
   std::memcpy(&value, blob.data() + at, bytes);  // little-endian, as every machine of NCCL's
@@ -268,6 +309,7 @@ void NsysPayload::finish() {
     odd = odd || (bytes >= 0 && bytes != counted);
     bytes = counted;
   }
+  odd = odd || bytes > kLargestNsysMessage;
   if (!odd) return;
   *this = {};
   odd = true;
@@ -289,16 +331,10 @@ const std::vector<std::string_view>& NsysPayloads::columns() {
   return kColumns;
 }
 
-// Entries without an offset lie as a compiler of C would lay them. Rows repeat for each process,
-// in any order.
+// Rows repeat for each process, in any order.
 void NsysPayloads::read_schemas() {
-  struct Row {
-    std::string name;
-    std::int64_t type = 0;
-    std::int64_t offset = -1;  // -1: none
-    bool operator==(const Row&) const = default;
-  };
-  std::map<std::pair<std::int64_t, std::int64_t>, std::map<std::int64_t, Row>> rows;
+  database_.need("NVTX_PAYLOAD_SCHEMA_ENTRIES", {"domainId", "schemaId", "type", "name"});
+  std::map<std::pair<std::int64_t, std::int64_t>, SchemaRows> rows;
   // Of processes with different releases of NCCL: whose rows these are is not said.
   std::set<std::pair<std::int64_t, std::int64_t>> contradicted;
   database_.each(
@@ -306,7 +342,7 @@ void NsysPayloads::read_schemas() {
       [&](const NsysRow& row) {
         const std::pair schema{row.integer(0), row.integer(1)};
         auto& entries = rows[schema];
-        const Row entry{
+        const SchemaRow entry{
             .name = std::string(row.text(4)), .type = row.integer(3), .offset = row.integer(5, -1)};
         const bool again =
             row.is_null(2) && std::any_of(entries.begin(), entries.end(),
@@ -321,23 +357,15 @@ void NsysPayloads::read_schemas() {
       });
   for (const auto& [schema, entries] : rows) {
     if (contradicted.contains(schema)) continue;
-    std::int64_t end = 0;  // of the entry before; -1: not known
+    const std::vector<std::int64_t> offsets = offsets_of(entries);
+    auto offset = offsets.begin();
     for (const auto& [index, row] : entries) {
-      const auto bytes = static_cast<std::int64_t>(bytes_of_type(row.type));
-      std::int64_t offset = row.offset;
-      if (offset < 0 || offset < end) {
-        if (end < 0 || bytes == 0) {
-          end = -1;
-          continue;
-        }
-        offset = (end + bytes - 1) / bytes * bytes;
-      }
-      if (offset > kMostPayloadBytes) continue;
-      end = bytes == 0 ? -1 : offset + bytes;
-      if (bytes == 0) continue;
+      if (offset == offsets.end()) break;
+      const std::int64_t at = *offset++;
+      if (at < 0) continue;
       schemas_[schema].push_back({.name = row.name,
-                                  .offset = static_cast<std::size_t>(offset),
-                                  .bytes = static_cast<std::size_t>(bytes),
+                                  .offset = static_cast<std::size_t>(at),
+                                  .bytes = bytes_of_type(row.type),
                                   .is_signed = is_signed_type(row.type)});
     }
   }

@@ -16,6 +16,9 @@
 
 namespace commlens {
 
+// A petabyte: more is no size, but damage or a number that is none.
+inline constexpr std::int64_t kLargestNsysMessage = std::int64_t{1} << 50U;
+
 // What a call's payload says; -1 and 0 where it does not.
 struct NsysPayload {
   std::int64_t bytes = -1;  // as NCCL counts

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "ingest/format.h"
@@ -44,6 +46,41 @@ std::vector<std::int64_t> gpu_processes(NsysDatabase& database) {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// GPUs that only this process used. Empty where all tables tell the process by themselves.
+std::vector<std::int64_t> own_devices(NsysDatabase& database, std::int64_t process) {
+  const auto tells = [&database](std::string_view table) {
+    return database.has_column(table, "globalPid");
+  };
+  std::vector<std::int64_t> own;
+  if (std::all_of(kNsysGpuTables.begin(), kNsysGpuTables.end(),
+                  [&](std::string_view table) { return tells(table) || !database.has(table); }))
+    return own;
+  std::map<std::int64_t, std::set<std::int64_t>> users;  // by device
+  for (const std::string_view table : kNsysGpuTables) {
+    if (!tells(table) || !database.has_column(table, "deviceId")) continue;
+    database.each(table, {"globalPid", "deviceId"}, [&users](const NsysRow& row) {
+      if (!row.is_null(0) && !row.is_null(1)) users[row.integer(1)].insert(row.integer(0));
+    });
+  }
+  for (const auto& [device, of] : users) {
+    if (of.size() == 1 && of.contains(process)) own.push_back(device);
+  }
+  return own;
+}
+
+// The process id of an export of one process; kUnknown where several can be meant, or none is told.
+std::int64_t only_process(NsysDatabase& database) {
+  std::vector<std::int64_t> found = gpu_processes(database);
+  if (found.empty() && database.has_column("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid")) {
+    database.each("CUPTI_ACTIVITY_KIND_RUNTIME", {"globalTid"}, [&found](const NsysRow& row) {
+      const std::int64_t process = row.integer(0) & ~NsysProcess::kThreadBits;
+      if (!row.is_null(0) && std::find(found.begin(), found.end(), process) == found.end())
+        found.push_back(process);
+    });
+  }
+  return found.size() == 1 ? NsysProcess::pid(found.front()) : kUnknown;
 }
 
 std::vector<std::string> parts(const std::string& path) {
@@ -108,6 +145,7 @@ void read_rank_of_launcher(NsysDatabase& database, TraceBuilder& builder) {
 }
 
 void read_rank_of_mpi(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder) {
+  if (process.global_pid && !database.has_column("MPI_RANKS", "globalTid")) return;
   database.each(
       "MPI_RANKS", {"rank"},
       [&builder](const NsysRow& row) {
@@ -131,12 +169,16 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   std::int64_t id = 0;
   if (std::from_chars(options.part.data(), options.part.data() + options.part.size(), id).ec ==
           std::errc{} &&
-      !options.part.empty())
+      !options.part.empty()) {
     process.global_pid = id;
+    process.devices = own_devices(database, id);
+  }
   Recording& about = builder.about();
   about.backend = "nccl";
+  about.session = source.name();
   about.host = value_of(database, "TARGET_INFO_SYSTEM_ENV", "Hostname");
-  if (process.global_pid) about.process = NsysProcess::pid(*process.global_pid);
+  about.process =
+      process.global_pid ? NsysProcess::pid(*process.global_pid) : only_process(database);
   builder.take_zero_for_a_time();
   read_clock(database, builder);
   read_nsys_gpu(database, process, builder);
@@ -144,7 +186,8 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   read_nsys_nccl(database, process, builder);
   read_rank_of_mpi(database, process, builder);
   if (!about.rank && !process.global_pid) read_rank_of_launcher(database, builder);
-  if (!database.trouble().empty()) builder.notes().add(Note::damaged_table, database.trouble());
+  for (const auto& [table, words] : database.troubles())
+    builder.notes().add(Note::damaged_table, words);
 }
 
 }  // namespace

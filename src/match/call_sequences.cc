@@ -239,11 +239,13 @@ class Collector {
   // The same process, or, where either side does not say which it is, the same rank.
   static bool is_of(const Measured& file, const RankTimeline& rank) {
     if (file.rank >= 0 && file.rank != rank.rank) return false;
-    if (file.process < 0 || rank.recording.process < 0) return file.rank >= 0 && rank.run == 0;
+    const bool by_id = file.process >= 0 && rank.recording.process >= 0;
+    const std::string& host = by_id ? rank.host : rank.recording.host;
     const bool one_host =
-        file.host.empty() || rank.host.empty() ||
-        file.host.substr(0, file.host.find('.')) == rank.host.substr(0, rank.host.find('.'));
-    return file.process == rank.recording.process && one_host;
+        file.host.empty() || host.empty() ||
+        file.host.substr(0, file.host.find('.')) == host.substr(0, host.find('.'));
+    if (!one_host) return false;
+    return by_id ? file.process == rank.recording.process : file.rank >= 0 && rank.run == 0;
   }
 
   void add_measured(std::size_t m) {

@@ -1,18 +1,22 @@
 // Problem: ranks of one host share a clock, which makes comparing them exact; but which are of one
 // host is what a file, or the user, says, and that can be wrong (all hosts named "localhost").
 //
-// Method: rows that name the same host start as one domain. An operation that would let one of them
-// leave before another of them has entered contradicts that: a few microseconds are how well each
-// process reads the one clock (`skew`); more, and either the host is wrong or the match is. Which
-// one cannot be told, so neither is used: the ranks get clocks of their own, and the operation, if
-// it was matched by likeness alone, is left out. Ranks go one by one, the one in most
-// contradictions first, so that one wrong line of --hosts does not undo a host. Where only a few
-// operations of many contradict, their records are damaged: they alone are left out.
+// Method: rows that name the same host, or the same session, start as one domain. An operation that
+// would let one of them leave before another of them has entered contradicts that: a few
+// microseconds are how well each process reads the one clock (`skew`); more, and either the host is
+// wrong or the match is. Which one cannot be told, so neither is used: the ranks get clocks of
+// their own, and the operation, if it was matched by likeness alone, is left out. Ranks go one by
+// one, the one in most contradictions first, so that one wrong line of --hosts does not undo a
+// host. Where only a few operations of many contradict, their records are damaged: they alone are
+// left out.
 //
 // Hosts whose clocks differ by less than every operation's transfer takes contradict nothing. But
 // one of their ranks then leaves every operation the same time after another, which ranks of one
 // host do not. They keep their clock, since ends may differ for other reasons; it is said, and
 // nothing that takes place within that time is certain.
+//
+// Rows without any common operation have nothing that could contradict. Those of one host are
+// placed by its clock where they were recorded at one time.
 // When it is wrong: a wrong name of a host whose clock is off by less than 50 us is not found, and
 // its offset is taken as 0.
 #include "match/clock_domains.h"
@@ -41,31 +45,93 @@ constexpr Ns kConstantDifference = 50'000;
 constexpr std::size_t kEnoughEnds = 6;
 constexpr std::size_t kMostEnds = 200;  // of a rank; more say no more
 
-std::vector<bool> rows_in_operations(const Job& job) {
-  std::vector<bool> active(job.ranks.size());
-  for (const Part& part : job.matching.parts) active[part.rank] = true;
-  return active;
+// What a row can share its clock by; nothing where that is not known.
+using ClockKey = std::pair<std::string_view, bool>;  // a host, or a session where that says more
+std::optional<ClockKey> clock_key(const RankTimeline& rank) {
+  if (rank.run > 0) return std::nullopt;
+  if (!rank.host.empty() && rank.recording.clock == ClockBase::epoch)
+    return ClockKey{rank.host, false};
+  if (!rank.recording.session.empty()) return ClockKey{rank.recording.session, true};
+  return std::nullopt;
 }
 
-// Rows by host, but for those in `alone`.
-ClockDomains domains_by_host(const Job& job, const std::vector<bool>& active,
+// Why a row counts among those whose clocks are related.
+enum class PlacedBy : std::uint8_t {
+  operations,  // it is in matched ones
+  clock,       // it shares its clock with another that is in none either
+  nothing,
+};
+
+// From the first to the last of what a row's GPUs did, since the epoch.
+std::optional<Interval> recorded_time(const RankTimeline& rank) {
+  std::optional<Interval> time;
+  const auto cover = [&time](Interval part) {
+    time = time ? Interval{std::min(time->start, part.start), std::max(time->end, part.end)} : part;
+  };
+  for (const DeviceTimeline& device : rank.devices) {
+    if (device.extent.length() > 0) cover(device.extent);
+    for (const CommOp& op : device.comm) cover(op.time);
+  }
+  if (!time) return std::nullopt;
+  return Interval{absolute_time(rank.recording, time->start),
+                  absolute_time(rank.recording, time->end)};
+}
+
+// A host's name says the same clock only of recordings that were made at one time: names are given
+// again, and clocks are set. Those of one session need no such sign.
+std::vector<PlacedBy> placed_rows(const Job& job) {
+  std::vector<PlacedBy> placed(job.ranks.size(), PlacedBy::nothing);
+  for (const Part& part : job.matching.parts) placed[part.rank] = PlacedBy::operations;
+  std::map<ClockKey, std::vector<std::size_t>> rows_of;
+  for (std::size_t row = 0; row < placed.size(); ++row) {
+    if (const auto key = clock_key(job.ranks[row])) rows_of[*key].push_back(row);
+  }
+  for (const auto& [key, rows] : rows_of) {
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](std::size_t row) { return placed[row] == PlacedBy::operations; }))
+      continue;
+    if (!key.second && key.first == "localhost") continue;  // what every host calls itself
+    std::vector<std::pair<Interval, std::size_t>> times;
+    for (const std::size_t row : rows) {
+      if (const auto time = recorded_time(job.ranks[row])) times.emplace_back(*time, row);
+    }
+    std::sort(times.begin(), times.end(),
+              [](const auto& a, const auto& b) { return a.first.start < b.first.start; });
+    std::optional<std::size_t> last;  // of the rows before, the one that ends last
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const auto& [time, row] = times[i];
+      const bool together = last && (key.second || time.start < times[*last].first.end);
+      if (together) placed[row] = placed[times[*last].second] = PlacedBy::clock;
+      if (!last || time.end > times[*last].first.end) last = i;
+    }
+  }
+  return placed;
+}
+
+// Rows by host or session, but for those in `alone`. The reference's comes first: a row in
+// operations, where there is any.
+ClockDomains domains_by_host(const Job& job, const std::vector<PlacedBy>& placed,
                              const std::vector<bool>& alone) {
   ClockDomains domains;
   domains.of_row.resize(job.ranks.size());
-  std::map<std::string_view, std::uint32_t> of_host;
+  std::map<ClockKey, std::uint32_t> by_operations;
+  std::map<ClockKey, std::uint32_t> by_clock;
   std::uint32_t next = 0;
-  for (const bool pass_of_active : {true, false}) {
+  for (const PlacedBy pass : {PlacedBy::operations, PlacedBy::clock, PlacedBy::nothing}) {
+    // What shares no time with those that are placed by their clock does not share that either.
+    auto& known = pass == PlacedBy::clock ? by_clock : by_operations;
     for (std::size_t row = 0; row < job.ranks.size(); ++row) {
-      if (active[row] != pass_of_active) continue;
-      const RankTimeline& rank = job.ranks[row];
-      const bool shares = !alone[row] && !rank.host.empty() && rank.run == 0 &&
-                          rank.recording.clock == ClockBase::epoch;
-      const auto [known, is_new] =
-          shares ? of_host.try_emplace(rank.host, next) : std::pair{of_host.end(), true};
-      domains.of_row[row] = is_new ? next : known->second;
-      if (!is_new) continue;
+      if (placed[row] != pass) continue;
+      const auto key = alone[row] ? std::nullopt : clock_key(job.ranks[row]);
+      const auto found = key ? known.find(*key) : known.end();
+      if (found != known.end()) {
+        domains.of_row[row] = found->second;
+        continue;
+      }
+      domains.of_row[row] = next;
+      if (key) known.emplace(*key, next);
       ++next;
-      if (pass_of_active) domains.first_row.push_back(static_cast<std::uint32_t>(row));
+      if (pass != PlacedBy::nothing) domains.first_row.push_back(static_cast<std::uint32_t>(row));
     }
   }
   domains.count = domains.first_row.size();
@@ -175,8 +241,9 @@ std::string in_words(const Job& job, const std::vector<bool>& alone, std::size_t
                            std::to_string(worst / 1000) + " us before everybody has entered";
   if (ranks.empty()) return ends + ", on one clock: left out, as damaged records";
   return (ranks.size() == 1 ? "rank " : "ranks ") + format_ranks(ranks) +
-         " cannot share the clock of host \"" + host + "\" as said: " + ends +
-         "; the host, or how they were matched, is wrong";
+         " cannot share the clock of " +
+         (host.empty() ? std::string("one session") : "host \"" + host + "\"") +
+         " as said: " + ends + "; the host, or how they were matched, is wrong";
 }
 
 // By row: how much later its ends are than those of the first rank of its clock, in operations that
@@ -236,12 +303,12 @@ std::string in_words(const ApartEnds& apart) {
 
 SharedClocks find_shared_clocks(const Job& job) {
   SharedClocks shared;
-  const std::vector<bool> active = rows_in_operations(job);
+  const std::vector<PlacedBy> placed = placed_rows(job);
   std::vector<bool> alone(job.ranks.size());
   std::size_t operations = 0;
   Ns worst = 0;
   for (int round = 0;; ++round) {
-    shared.domains = domains_by_host(job, active, alone);
+    shared.domains = domains_by_host(job, placed, alone);
     shared.evidence = gather_evidence(job, shared.domains, shared.doubted);
     const Conflicts conflicts = find_conflicts(job, shared.domains, shared.evidence);
     shared.skew = conflicts.skew;

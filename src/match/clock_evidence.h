@@ -11,7 +11,8 @@
 namespace commlens {
 
 // Rows that share a clock for certain, as numbers. Those below `count` are of rows that are in
-// matched operations, by the first such row; the others have a number each and no evidence.
+// matched operations, by the first such row, and behind these of rows that only share a clock; the
+// others have no evidence.
 struct ClockDomains {
   std::size_t count = 0;
   std::vector<std::uint32_t> of_row;

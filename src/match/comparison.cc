@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/saturated.h"
 
 namespace commlens {
 namespace {
@@ -43,7 +44,8 @@ std::int64_t Comparison::exchanged_bytes(std::uint32_t since, const Part& part) 
   const DeviceTimeline& device = device_of(job_, part);
   std::int64_t bytes = 0;
   const auto add = [&](std::uint32_t op) {
-    if (device.comm[op].op == Op::all_to_all) bytes += device.comm[op].bytes.value_or(0);
+    if (device.comm[op].op == Op::all_to_all)
+      bytes = saturated_sum(bytes, device.comm[op].bytes.value_or(0));
   };
   for (const StretchPart& between : parts(since, part)) add(between.op);
   add(since);

@@ -3,8 +3,9 @@
 // communicator's first rank, whichever file that is.
 //
 // Method: an operation has what its call says, then what its communicator says, then what the tuner
-// chose for its kind and size. Sends and receives have connections of their own, one to each peer.
-// The weakest way by which any of it is known is that of the row.
+// chose for its kind and size, which is its call's where the timeline has none. Sends and receives
+// have connections of their own, one to each peer. The weakest way by which any of it is known is
+// that of the row.
 #include "match/joined_facts.h"
 
 #include <algorithm>
@@ -56,7 +57,11 @@ void JoinedFactReader::add(const SequenceChoice& choice, std::size_t i, const Co
     facts.host_calls.insert(calls_.texts[sequence.texts[at]]);
     if (!sequence.ways.empty()) add_way(calls_.ways[sequence.ways[at]], facts);
   }
-  if (sequence.facts != nullptr) add_comm(sequence, op, facts);
+  if (sequence.facts == nullptr) return;
+  std::optional<std::int64_t> bytes = op.bytes;
+  if (!bytes && call >= 0 && sequence.calls[static_cast<std::size_t>(call)].bytes >= 0)
+    bytes = sequence.calls[static_cast<std::size_t>(call)].bytes;
+  add_comm(sequence, op.op, bytes, facts);
 }
 
 bool JoinedFactReader::add(const PairChoice& choice, std::size_t i, JoinedFacts& facts) const {
@@ -74,18 +79,18 @@ bool JoinedFactReader::add(const PairChoice& choice, std::size_t i, JoinedFacts&
   return true;
 }
 
-void JoinedFactReader::add_comm(const CallSequence& sequence, const CommOp& op,
-                                JoinedFacts& facts) const {
+void JoinedFactReader::add_comm(const CallSequence& sequence, Op op,
+                                std::optional<std::int64_t> bytes, JoinedFacts& facts) const {
   const CommWitness& comm = *sequence.facts;
-  if (op.op == Op::all_to_all || op.op == Op::gather || op.op == Op::scatter) {
+  if (op == Op::all_to_all || op == Op::gather || op == Op::scatter) {
     for (const auto& [peer, ways] : comm.pair_ways) add_connection(comm, peer, facts);
   } else {
     facts.ways.insert(comm.ways.begin(), comm.ways.end());
     facts.adapters.insert(comm.adapters.begin(), comm.adapters.end());
   }
   const TunerChoices* choices = choices_of(sequence);
-  if (choices == nullptr || !op.bytes) return;
-  const auto found = choices->find({op.op, *op.bytes});
+  if (choices == nullptr || !bytes) return;
+  const auto found = choices->find({op, *bytes});
   if (found == choices->end()) return;
   for (const TunerChoice& choice : found->second) add_way(choice, facts);
 }

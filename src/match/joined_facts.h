@@ -41,7 +41,9 @@ class JoinedFactReader {
   bool add(const PairChoice& choice, std::size_t i, JoinedFacts& facts) const;
 
  private:
-  void add_comm(const CallSequence& sequence, const CommOp& op, JoinedFacts& facts) const;
+  // `bytes`: of the operation, where that is known.
+  void add_comm(const CallSequence& sequence, Op op, std::optional<std::int64_t> bytes,
+                JoinedFacts& facts) const;
   const TunerChoices* choices_of(const CallSequence& sequence) const;
 
   const CallSequences& calls_;

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "base/saturated.h"
+
 namespace commlens {
 namespace {
 
@@ -85,7 +87,8 @@ void StepTable::fill_bytes(const Job& job) {
         const auto at = whole ? std::optional<std::size_t>(0) : position(op.step);
         if (!at) continue;
         ++cells_[rank][*at].exchanges;
-        cells_[rank][*at].bytes += op.bytes.value_or(0);
+        std::int64_t& bytes = cells_[rank][*at].bytes;
+        bytes = saturated_sum(bytes, op.bytes.value_or(0));
       }
     }
   }

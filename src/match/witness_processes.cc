@@ -4,8 +4,8 @@
 // Method: the process with the timeline's id on the timeline's host. Containers count from 1, so
 // that several hosts have a process of one id; then the rank in the communicator of all ranks
 // tells. Where that communicator says another rank, it is another process. Where either side has no
-// ids, the rank alone counts, if exactly one process has it. A process that can be that of several
-// ranks is given to none of them: its calls were made by one.
+// ids, the rank counts, if exactly one process on no other host has it. A process that can be that
+// of several ranks is given to none of them: its calls were made by one.
 #include "match/witness_processes.h"
 
 #include <algorithm>
@@ -17,6 +17,10 @@ namespace commlens {
 namespace {
 
 std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
+
+bool can_share_host(std::string_view a, std::string_view b) {
+  return a.empty() || b.empty() || short_name(a) == short_name(b);
+}
 
 // The job's rank of a process, by the communicator of all ranks; nothing where none says it, or
 // several say different ones (several GPUs).
@@ -114,12 +118,12 @@ class ProcessFinder {
   }
   bool same_process(const RankTimeline& rank, std::size_t i) const {
     const LogProcess& process = log_.processes[i];
-    const bool one_host = rank.host.empty() || process.host.empty() ||
-                          short_name(rank.host) == short_name(process.host);
-    return process.pid == rank.recording.process && one_host;
+    return process.pid == rank.recording.process && can_share_host(rank.host, process.host);
   }
+  // What the user calls a host need not be its name; what the recording says of itself is.
   bool has_rank(const RankTimeline& rank, std::size_t i) const {
     const LogProcess& process = log_.processes[i];
+    if (!can_share_host(rank.recording.host, process.host)) return false;
     if (ranks_[i]) return *ranks_[i] == rank.rank;
     return log_.hints_are_ranks && !process.hint_varies && process.hint == rank.rank;
   }

@@ -57,8 +57,9 @@ class Clocks {
   // Longest way through the trees that still counts as an estimate.
   static constexpr std::uint32_t kLongestWay = 64;
 
-  bool known = false;                 // false: there is nothing that relates any two clocks
-  std::size_t reference = 0;          // row: the lowest rank that is in any matched operation
+  bool known = false;  // false: there is nothing that relates any two clocks
+  // Row: the lowest rank that is in any matched operation; without any, that shares its clock.
+  std::size_t reference = 0;
   Ns origin = 0;                      // common time: the start of the window that all ranks share
   std::vector<ClockLine> lines;       // by row
   std::vector<std::uint32_t> domain;  // by row: rows with equal numbers share a clock for certain

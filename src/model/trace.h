@@ -154,6 +154,7 @@ struct Recording {
   std::vector<ProcessGroup> groups;
   Ns clock_base = 0;
   ClockBase clock = ClockBase::unknown;
+  std::string session;  // recordings that name the same one count by one clock; empty is unknown
   std::optional<Interval> extent;  // of all that was recorded, once the columns below are gone
   std::optional<Interval> span;    // of the recording window, where the file says
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 
+#include "base/saturated.h"
+
 namespace commlens {
 namespace {
 
@@ -45,11 +47,12 @@ void Buckets::apply(std::uint32_t rank, std::vector<double>& factors) {
     larger_ += *op.bytes > bytes_ ? 1 : 0;
     nodes_.push_back(comm.node);
     Open& bucket = open[op.group];
-    const bool full = end_ == BucketEnd::not_exceeded && bucket.bytes + *op.bytes > bytes_;
+    const bool full =
+        end_ == BucketEnd::not_exceeded && saturated_sum(bucket.bytes, *op.bytes) > bytes_;
     if (op.step != bucket.step || full) close(rank, bucket, factors);
     bucket.step = op.step;
     bucket.alpha = alpha_of(op.op, group);
-    bucket.bytes += *op.bytes;
+    bucket.bytes = saturated_sum(bucket.bytes, *op.bytes);
     bucket.messages.push_back(i);
     if (bucket.bytes >= bytes_) close(rank, bucket, factors);
   }

@@ -276,6 +276,13 @@ Range bucket_range(const Constraints& constraints, const Question& question,
 
 }  // namespace
 
+Interval interval_around(Ns predicted, double half) {
+  constexpr Ns kMost = Ns{1} << 61U;
+  const Ns middle = std::clamp<Ns>(predicted, 0, kMost);
+  const auto part = static_cast<Ns>(std::clamp(half, 0.0, static_cast<double>(kMost)));
+  return {std::max<Ns>(0, middle - part), middle + part};
+}
+
 Prediction predict(const Graph& graph, const Question& question) {
   const Constraints constraints(graph);
   const Outcome before = replay(constraints, {});
@@ -306,13 +313,14 @@ Prediction predict(const Graph& graph, const Question& question) {
     recorded = recorded && (rank.work.size() == 0 || rank.work.recorded_waits);
   const double change =
       std::abs(static_cast<double>(prediction.step) - static_cast<double>(prediction.predicted));
-  auto half = static_cast<Ns>(change * (recorded ? kPartOfChange : kPartOfChangeInferred) +
-                              static_cast<double>(prediction.step) *
-                                  (recorded ? kPartOfStep : kPartOfStepInferred));
-  half += open;
+  const double half =
+      change * (recorded ? kPartOfChange : kPartOfChangeInferred) +
+      static_cast<double>(prediction.step) * (recorded ? kPartOfStep : kPartOfStepInferred);
   const bool changed = prediction.question != words({});
-  prediction.lower = std::max<Ns>(0, prediction.predicted - (changed ? half : 0));
-  prediction.upper = prediction.predicted + (changed ? half : 0);
+  const Interval around =
+      interval_around(prediction.predicted, changed ? half + static_cast<double>(open) : 0);
+  prediction.lower = around.start;
+  prediction.upper = around.end;
   if (question.perfect_overlap) prediction.lower = prediction.predicted;  // itself a bound
   prediction.confidence = Confidence::likely;
   if (!recorded) {
