@@ -330,6 +330,20 @@ std::vector<std::int64_t> JointCalls::held_by(const std::vector<std::int64_t>& r
   return held;
 }
 
+bool JointCalls::lacks_other_side(const PendingCall& call) const {
+  const std::int64_t peer = call.peer();
+  const std::int64_t rank = call.seen.call->rank;
+  const auto witness = witnesses.find(peer);
+  if (!call.seen.call->p2p || peer == rank || witness == witnesses.end()) return false;
+  if (!witness->second->lists_pending || witness->second->damaged) return false;
+  const auto theirs = pending.find(peer);
+  return theirs == pending.end() ||
+         std::none_of(theirs->second.begin(), theirs->second.end(), [&](const PendingCall& other) {
+           return other.seen.call->p2p && other.peer() == rank &&
+                  other.seen.call->op != call.seen.call->op;
+         });
+}
+
 std::set<std::int64_t> repeated_ranks(const std::vector<Witness>& witnesses) {
   std::set<std::pair<std::string, std::int64_t>> seen;
   std::set<std::int64_t> repeated;
@@ -344,10 +358,10 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   const auto lists = split_jobs(witnesses);
   std::vector<JointCalls> jobs;
   jobs.reserve(lists.size());  // pending calls point into their job
-  const bool logs_say = logs_time_out(witnesses);
+  const bool others_say = others_show_hang(witnesses);
   for (const auto& job : lists) {
     jobs.push_back(Joiner().join(job));
-    find_hang_signs(jobs.back(), logs_say);
+    find_hang_signs(jobs.back(), others_say);
   }
   return jobs;
 }

@@ -29,9 +29,11 @@ void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
     const auto pending = group.pending();
     if (pending.empty() || ++shown > kMost) continue;
     const std::vector<std::int64_t> done = group.ranks_at(pending.front(), Standing::completed);
+    const std::vector<std::int64_t> out = group.ranks_at(pending.front(), Standing::not_called);
     remarks.push_back(operation_words(group, pending.front()) + " was in flight on " +
                       rank_words(group.ranks_at(pending.front(), Standing::waiting)) +
                       (done.empty() ? "" : ", and completed on " + rank_words(done) + ",") +
+                      (out.empty() ? "" : ", and not called by " + rank_words(out) + ",") +
                       " when the dumps were written, and nothing tells whether it hangs" +
                       (done.empty() ? ""
                                     : ": dumps of a running job are written one after the "
@@ -60,6 +62,13 @@ void add_p2p_in_flight(const JointCalls& job, std::vector<std::string>& remarks)
       "sends and receives were in flight on " + rank_words(ranks) +
       " when the dumps were written, and nothing tells whether they hang; the oldest: " +
       evidence_line(oldest->seen));
+  if (!job.lacks_other_side(*oldest)) return;
+  const bool receives = oldest->seen.call->op == Op::recv;
+  remarks.back() += "; rank " + std::to_string(oldest->peer()) + " has not " +
+                    (receives ? "sent to" : "received from") + " rank " +
+                    std::to_string(oldest->seen.call->rank) +
+                    " yet, which is no fault where it is only posted ahead of its turn; a second "
+                    "set of dumps, a minute later, would tell";
 }
 
 // Ranks of which there are several dumps.
@@ -158,13 +167,13 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
 
 std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
                                         const std::vector<DiagnosisFinding>& findings) {
-  const bool names_ranks =
+  const bool any_open =
       std::any_of(findings.begin(), findings.end(), [](const DiagnosisFinding& finding) {
-        return finding.confidence != Confidence::undecidable &&
+        return finding.confidence == Confidence::undecidable &&
                (finding.kind == DiagnosisKind::missing_rank ||
                 finding.kind == DiagnosisKind::rank_ahead);
       });
-  if (!names_ranks) return {};
+  if (!any_open) return {};
   for (const JointCalls& job : join_calls(witnesses)) {
     if (job.witnesses.empty() || job.pending.empty() || job.timed_out) continue;
     return {
