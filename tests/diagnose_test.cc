@@ -535,6 +535,21 @@ TEST(Diagnose, AFileThatIsWrittenMinutesLaterTimesNothingOut) {
   }
 }
 
+TEST(Diagnose, StatesOfACallInFlightAreSaid) {
+  for (const std::string state : {"scheduled", "started"}) {
+    DumpJob job = running_job(4);
+    job.call(0, {.seq = 5, .state = state});
+    job.ranks({1, 2, 3}, {.seq = 5, .state = "started"});
+    EXPECT_EQ(words(job.findings()), "");
+    const auto remarks = find_remarks(job.witnesses(), false);
+    ASSERT_EQ(remarks.size(), 1U);
+    EXPECT_EQ(remarks[0].find("on ranks 0-3 (rank 0: scheduled, ranks 1-3: started) when") !=
+                  std::string::npos,
+              state == "scheduled")
+        << remarks[0];
+  }
+}
+
 // The same difference, and the rank behind went on for a minute by its own file.
 TEST(Diagnose, ADeviceThatIsBehindForAMinute) {
   for (const bool waits : {false, true}) {

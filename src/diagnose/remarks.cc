@@ -1,6 +1,7 @@
 #include "diagnose/remarks.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "diagnose/joint_calls.h"
@@ -22,6 +23,19 @@ std::vector<std::int64_t> absent_ranks(const JointCalls& job) {
   return {absent.begin(), absent.end()};
 }
 
+// " (rank 0: scheduled, ranks 1-3: started)" of those in flight; empty where all stand alike.
+std::string states_in_flight(const JointGroup& group, std::int64_t number) {
+  std::map<CallState, std::vector<std::int64_t>> states;
+  for (const std::int64_t rank : group.ranks_at(number, Standing::waiting))
+    states[group.ranks.at(rank).calls.at(number).front().call->state].push_back(rank);
+  if (states.size() < 2) return {};
+  std::string text;
+  for (const auto& [state, ranks] : states)
+    text +=
+        (text.empty() ? " (" : ", ") + rank_words(ranks) + ": " + std::string(state_name(state));
+  return text + ")";
+}
+
 void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
   constexpr std::size_t kMost = 8;
   std::size_t shown = 0;
@@ -32,6 +46,7 @@ void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
     const std::vector<std::int64_t> out = group.ranks_at(pending.front(), Standing::not_called);
     remarks.push_back(operation_words(group, pending.front()) + " was in flight on " +
                       rank_words(group.ranks_at(pending.front(), Standing::waiting)) +
+                      states_in_flight(group, pending.front()) +
                       (done.empty() ? "" : ", and completed on " + rank_words(done) + ",") +
                       (out.empty() ? "" : ", and not called by " + rank_words(out) + ",") +
                       " when the dumps were written, and nothing tells whether it hangs" +
