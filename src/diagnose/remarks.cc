@@ -6,6 +6,7 @@
 
 #include "diagnose/joint_calls.h"
 #include "diagnose/joint_hangs.h"
+#include "diagnose/joint_mismatch.h"
 #include "diagnose/joint_traces.h"
 #include "diagnose/words.h"
 #include "model/witness_trace.h"
@@ -84,6 +85,20 @@ void add_p2p_in_flight(const JointCalls& job, std::vector<std::string>& remarks)
                     std::to_string(oldest->seen.call->rank) +
                     " yet, which is no fault where it is only posted ahead of its turn; a second "
                     "set of dumps, a minute later, would tell";
+}
+
+// Results that nobody waits for any more, and that may be wrong.
+void add_completed_mismatches(const JointCalls& job, std::vector<std::string>& remarks) {
+  constexpr std::size_t kMost = 8;
+  std::size_t shown = 0;
+  for (const JointGroup& group : job.groups) {
+    for (const CallMismatch& mismatch : first_completed_mismatch(group)) {
+      if (++shown > kMost) return;
+      remarks.push_back(mismatch_words(group, mismatch) +
+                        "; it completed on all of them, so that it is no hang; whether its results "
+                        "are right these files do not tell");
+    }
+  }
 }
 
 // Ranks of which there are several dumps.
@@ -173,6 +188,7 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
     if (!absent.empty() && !job.witnesses.empty())
       remarks.push_back("there is no usable dump of " + rank_words(absent) +
                         "; add theirs to know what these ranks did");
+    add_completed_mismatches(job, remarks);
     if (anything_found) continue;
     add_in_flight(job, remarks);
     add_p2p_in_flight(job, remarks);
