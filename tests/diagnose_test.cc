@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <random>
 
+#include "diagnose/joint_calls.h"
 #include "diagnose/remarks.h"
 #include "dump_job.h"
 #include "model/rank_list.h"
@@ -734,6 +737,46 @@ TEST(Diagnose, OrderOfFilesAndEntriesDoesNotMatter) {
     job.shuffle();
     EXPECT_EQ(words(job.findings()), expected);
   }
+}
+
+// Calls of a group of 800 ranks take no longer to join than those of pairs: once they did for the
+// time of sorting 800 numbers each. Processor time, the best of three.
+double seconds_to_join(int ranks, bool pairs) {
+  std::vector<Witness> witnesses;
+  for (int rank = 0; rank < ranks; ++rank) {
+    Witness& witness = witnesses.emplace_back();
+    witness.rank = rank;
+    witness.path = "_dump_" + std::to_string(rank);
+    witness.lists_pending = true;
+    std::vector<int> members{rank / 2 * 2, rank / 2 * 2 + 1};
+    if (!pairs) {
+      members.resize(static_cast<std::size_t>(ranks));
+      std::iota(members.rbegin(), members.rend(), 0);
+    }
+    const auto size = static_cast<std::int64_t>(members.size());
+    witness.groups.push_back(
+        {.name = "0", .description = {}, .members = std::move(members), .size = size});
+    for (std::int64_t number = 0; number < 50; ++number) {
+      WitnessCall& call = witness.calls.emplace_back();
+      call.rank = rank;
+      call.number = number;
+      call.record = number;
+      call.state = CallState::completed;
+    }
+  }
+  double best = 1e9;
+  for (int round = 0; round < 3; ++round) {
+    const std::clock_t start = std::clock();
+    EXPECT_EQ(join_calls(witnesses).size(), 1U);
+    best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  return best;
+}
+
+TEST(Diagnose, TheTimeToJoinCallsIsNotThatOfTheirGroupsSize) {
+  const double pairs = seconds_to_join(800, true);
+  const double all = seconds_to_join(800, false);
+  EXPECT_LT(all, 5 * pairs + 0.01) << pairs << " s for pairs, " << all << " s for all";
 }
 
 // ---- the corpus

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "diagnose/joint_hangs.h"
@@ -25,6 +26,8 @@ class Joiner {
  private:
   using Key = std::pair<std::string, std::vector<int>>;
   JointGroup& group_of(const WitnessGroup& group);
+  JointGroup& find_group(const WitnessGroup& group);
+  const std::vector<int>& sorted(const std::vector<int>& members);
   void add_members(const Witness& witness);
   void add_calls(const Witness& witness);
   void give_witnesses(const JointCalls& joint);
@@ -32,11 +35,30 @@ class Joiner {
   void conclude();
 
   std::map<Key, JointGroup> groups_;
+  // Looked up once for each file, not for each call, and sorted once for all files that say the
+  // same: in a job of thousands each file lists thousands.
+  std::map<const WitnessGroup*, JointGroup*> known_;
+  std::unordered_map<std::string, std::vector<int>> sorted_;  // by the bytes of the list
 };
 
+const std::vector<int>& Joiner::sorted(const std::vector<int>& members) {
+  const auto [at, is_new] = sorted_.try_emplace(
+      std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int)));
+  if (is_new) {
+    at->second = members;
+    std::sort(at->second.begin(), at->second.end());
+  }
+  return at->second;
+}
+
 JointGroup& Joiner::group_of(const WitnessGroup& group) {
-  std::vector<int> members = group.members;
-  std::sort(members.begin(), members.end());
+  JointGroup*& known = known_[&group];
+  if (known == nullptr) known = &find_group(group);
+  return *known;
+}
+
+JointGroup& Joiner::find_group(const WitnessGroup& group) {
+  const std::vector<int>& members = sorted(group.members);
   if (members.empty()) {
     // The only one of this name, if there is one.
     const auto at = groups_.lower_bound({group.name, {}});
@@ -47,7 +69,10 @@ JointGroup& Joiner::group_of(const WitnessGroup& group) {
   JointGroup& joint = groups_[{group.name, members}];
   joint.name = group.name;
   if (joint.description.empty()) joint.description = group.description;
-  if (joint.members.empty()) joint.members = group.members;
+  if (joint.members.empty()) {
+    joint.members = group.members;
+    for (const int member : members) joint.ranks[member];
+  }
   return joint;
 }
 
@@ -55,7 +80,6 @@ void Joiner::add_members(const Witness& witness) {
   for (const WitnessGroup& group : witness.groups) {
     if (group.members.empty()) continue;
     JointGroup& joint = group_of(group);
-    for (const int member : joint.members) joint.ranks[member];
     if (joint.ranks.contains(witness.rank)) joint.ranks[witness.rank].witness = &witness;
   }
 }
