@@ -88,7 +88,7 @@ ComparedValue out_sizes(const Calls& calls) {
   return compared_sizes(calls, &WitnessCall::out_shape, &WitnessCall::out_elements);
 }
 
-ComparedValue plain_value(std::string text) { return {.key = text, .shown = text}; }
+ComparedValue plain_value(const std::string& text) { return {.key = text, .shown = text}; }
 
 ComparedValue compared_op(const Calls& calls) { return plain_value(ops_of(calls)); }
 

@@ -175,9 +175,15 @@ bool is_stalled(const JointCalls& job, std::int64_t rank) {
 
 bool lags(const JointCalls& job, std::int64_t rank) {
   const auto pending = job.pending.find(rank);
-  return pending != job.pending.end() && pending->second.front().seen.witness->only_pending &&
-         is_stalled(job, rank) &&
-         std::count_if(pending->second.begin(), pending->second.end(), others_completed) > 1;
+  if (pending == job.pending.end()) return false;
+  const std::vector<PendingCall>& calls = pending->second;
+  const PendingCall& oldest = calls.front();
+  if (!oldest.seen.witness->only_pending || !others_completed(oldest)) return false;
+  const auto next = std::find_if(calls.begin(), calls.end(), [&oldest](const PendingCall& call) {
+    return call.group == oldest.group && !call.seen.call->p2p &&
+           call.seen.call->number != oldest.seen.call->number;
+  });
+  return next != calls.end() && others_completed(*next);
 }
 
 Ranks merged_ranks(Ranks a, const Ranks& b) {
