@@ -115,8 +115,8 @@ std::string DumpJob::json(int rank) const {
                ",\"time_created_ns\":" + std::to_string(made.created_ns) +
                ",\"input_sizes\":" + call.in + ",\"input_dtypes\":[" + quoted(call.dtype) +
                "],\"output_sizes\":" + call.out + ",\"output_dtypes\":[" + quoted(call.dtype) +
-               "],\"state\":" + quoted(call.state) +
-               ",\"retired\":" + (call.retired ? "true" : "false") +
+               "],\"state\":" + quoted(call.state) + ",\"retired\":" +
+               (call.retired || (given_up_ && call.state != "completed") ? "true" : "false") +
                ",\"timeout_ms\":" + std::to_string(call.timeout_ms) +
                ",\"is_p2p\":" + (call.p2p ? "true" : "false") +
                (call.thread.empty() ? "" : ",\"thread_id\":" + quoted(call.thread)) + "}";

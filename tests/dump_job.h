@@ -45,6 +45,8 @@ class DumpJob {
   void all(const DumpCall& call) { ranks(everyone_, call); }
   void advance(std::int64_t ms) { now_ms_ += ms; }  // time passes
 
+  // The watchdog has given up all that is pending: a sign of a hang.
+  void give_up() { given_up_ = true; }
   void lose(int rank) { lost_.insert(rank); }  // no file
   void without_counters() { counters_ = false; }
   void only_pending() { only_pending_ = true; }
@@ -76,6 +78,7 @@ class DumpJob {
   bool counters_ = true;
   bool only_pending_ = false;
   bool reversed_ = false;
+  bool given_up_ = false;
   std::string version_ = "2.9";
 };
 

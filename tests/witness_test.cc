@@ -299,6 +299,40 @@ TEST(FlightRecorder, OddEntriesAreCountedAndTheOthersUsed) {
   EXPECT_EQ(witness.calls[0].state, CallState::unknown);
 }
 
+// Counters that are equal tell that nothing is pending; else what was called is not known.
+TEST(FlightRecorder, ADumpWithoutEntriesIsSaid) {
+  const auto read = [](const std::string& completed, const std::string& entries) {
+    return read_dump("d_0", R"({"version": "2.9", "pg_config": {"0": {"desc": "", "ranks": "[0]"}},
+        "pg_status": {"0": {"last_enqueued_collective": 5, "last_completed_collective": )" +
+                                completed + "}}" + entries + "}");
+  };
+  EXPECT_FALSE(read("5", "").notes.any());
+  EXPECT_FALSE(read("4", R"(, "entries": [])").notes.any());
+  const Witness absent = read("4", "");
+  EXPECT_EQ(absent.notes.count(Note::odd_entry), 1);
+  EXPECT_FALSE(absent.lists_pending);
+  const Witness text = read("5", R"(, "entries": "abc")");
+  EXPECT_EQ(text.notes.count(Note::odd_entry), 1);
+  EXPECT_TRUE(text.damaged);
+  EXPECT_FALSE(text.lists_pending);
+}
+
+TEST(FlightRecorder, RanksThatCannotBeReadAreSaid) {
+  const auto read = [](const std::string& ranks) {
+    return read_dump("d_0", R"({"version": "2.9", "entries": [],
+        "pg_config": {"0": {"desc": "", "ranks": )" +
+                                ranks + "}}}");
+  };
+  for (const std::string fine : {R"("[0, 1]")", R"("[]")", R"("")", R"("[0, 1, ..., 7]")", "[0]"})
+    EXPECT_FALSE(read(fine).notes.any()) << fine;
+  for (const std::string odd :
+       {R"("[0, 1, 99999999999999]")", R"("[0-7]")", R"("[0, -1]")", "[0, true]"}) {
+    const Witness witness = read(odd);
+    EXPECT_EQ(witness.notes.count(Note::odd_entry), 1) << odd;
+    EXPECT_TRUE(witness.groups[0].members.empty());
+  }
+}
+
 // A writer gives a key once. Of two values nobody knows which was meant; two equal ones do no harm.
 TEST(FlightRecorder, AnEntryThatContradictsItselfIsLeftOut) {
   const auto read = [](const std::string& numbers) {

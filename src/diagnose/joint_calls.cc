@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "diagnose/joint_hangs.h"
@@ -25,6 +26,8 @@ class Joiner {
  private:
   using Key = std::pair<std::string, std::vector<int>>;
   JointGroup& group_of(const WitnessGroup& group);
+  JointGroup& find_group(const WitnessGroup& group);
+  const std::vector<int>& sorted(const std::vector<int>& members);
   void add_members(const Witness& witness);
   void add_calls(const Witness& witness);
   void give_witnesses(const JointCalls& joint);
@@ -32,11 +35,30 @@ class Joiner {
   void conclude();
 
   std::map<Key, JointGroup> groups_;
+  // Looked up once for each file, not for each call, and sorted once for all files that say the
+  // same: in a job of thousands each file lists thousands.
+  std::map<const WitnessGroup*, JointGroup*> known_;
+  std::unordered_map<std::string, std::vector<int>> sorted_;  // by the bytes of the list
 };
 
+const std::vector<int>& Joiner::sorted(const std::vector<int>& members) {
+  const auto [at, is_new] = sorted_.try_emplace(
+      std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int)));
+  if (is_new) {
+    at->second = members;
+    std::sort(at->second.begin(), at->second.end());
+  }
+  return at->second;
+}
+
 JointGroup& Joiner::group_of(const WitnessGroup& group) {
-  std::vector<int> members = group.members;
-  std::sort(members.begin(), members.end());
+  JointGroup*& known = known_[&group];
+  if (known == nullptr) known = &find_group(group);
+  return *known;
+}
+
+JointGroup& Joiner::find_group(const WitnessGroup& group) {
+  const std::vector<int>& members = sorted(group.members);
   if (members.empty()) {
     // The only one of this name, if there is one.
     const auto at = groups_.lower_bound({group.name, {}});
@@ -47,7 +69,10 @@ JointGroup& Joiner::group_of(const WitnessGroup& group) {
   JointGroup& joint = groups_[{group.name, members}];
   joint.name = group.name;
   if (joint.description.empty()) joint.description = group.description;
-  if (joint.members.empty()) joint.members = group.members;
+  if (joint.members.empty()) {
+    joint.members = group.members;
+    for (const int member : members) joint.ranks[member];
+  }
   return joint;
 }
 
@@ -55,7 +80,6 @@ void Joiner::add_members(const Witness& witness) {
   for (const WitnessGroup& group : witness.groups) {
     if (group.members.empty()) continue;
     JointGroup& joint = group_of(group);
-    for (const int member : joint.members) joint.ranks[member];
     if (joint.ranks.contains(witness.rank)) joint.ranks[witness.rank].witness = &witness;
   }
 }
@@ -330,6 +354,20 @@ std::vector<std::int64_t> JointCalls::held_by(const std::vector<std::int64_t>& r
   return held;
 }
 
+bool JointCalls::lacks_other_side(const PendingCall& call) const {
+  const std::int64_t peer = call.peer();
+  const std::int64_t rank = call.seen.call->rank;
+  const auto witness = witnesses.find(peer);
+  if (!call.seen.call->p2p || peer == rank || witness == witnesses.end()) return false;
+  if (!witness->second->lists_pending || witness->second->damaged) return false;
+  const auto theirs = pending.find(peer);
+  return theirs == pending.end() ||
+         std::none_of(theirs->second.begin(), theirs->second.end(), [&](const PendingCall& other) {
+           return other.seen.call->p2p && other.peer() == rank &&
+                  other.seen.call->op != call.seen.call->op;
+         });
+}
+
 std::set<std::int64_t> repeated_ranks(const std::vector<Witness>& witnesses) {
   std::set<std::pair<std::string, std::int64_t>> seen;
   std::set<std::int64_t> repeated;
@@ -344,10 +382,10 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   const auto lists = split_jobs(witnesses);
   std::vector<JointCalls> jobs;
   jobs.reserve(lists.size());  // pending calls point into their job
-  const bool logs_say = logs_time_out(witnesses);
+  const bool others_say = others_show_hang(witnesses);
   for (const auto& job : lists) {
     jobs.push_back(Joiner().join(job));
-    find_hang_signs(jobs.back(), logs_say);
+    find_hang_signs(jobs.back(), others_say);
   }
   return jobs;
 }

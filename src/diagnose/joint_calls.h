@@ -89,12 +89,16 @@ struct JointCalls {
   // By rank, the latest time that its own file speaks of, and whether any call timed out
   // (joint_hangs.h).
   std::map<std::int64_t, std::int64_t> latest;
+  std::map<std::int64_t, std::int64_t>
+      went_on;  // by rank, the last record that completed; -1: none
   bool timed_out = false;
 
   bool is_idle(std::int64_t rank) const { return !pending.contains(rank); }
   // The ranks that have a call pending together with one of these, or with one who has, and so on;
   // without these.
   std::vector<std::int64_t> held_by(const std::vector<std::int64_t>& ranks) const;
+  // A send or receive whose other side tells all that it has pending, and has no counterpart there.
+  bool lacks_other_side(const PendingCall& call) const;
 };
 
 // Witnesses of one job each: all of them, unless a rank has several in different folders; then

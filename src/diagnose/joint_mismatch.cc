@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "diagnose/words.h"
+
 namespace commlens {
 namespace {
 
@@ -37,40 +39,88 @@ std::string ops_of(const Calls& calls) {
   return text;
 }
 
-std::string in_sizes(const Calls& calls) {
+// What is compared, and what is shown of it. Empty: not to be compared.
+struct ComparedValue {
+  std::string key;
+  std::string shown;
+};
+
+// By numbers of elements: "[[2, 512]]" is a view of "[[1024]]".
+ComparedValue compared_sizes(const Calls& calls, StringId WitnessCall::* shape,
+                             std::int64_t WitnessCall::* elements) {
+  ComparedValue compared{.key = {}, .shown = joined(calls, shape)};
+  if (compared.shown.empty()) return {};
+  for (const SeenCall& seen : calls) {
+    if (seen.call->closes_coalesced) continue;
+    if (!compared.key.empty()) compared.key += " + ";
+    compared.key += seen.call->*elements < 0 ? std::string(seen.text(seen.call->*shape))
+                                             : std::to_string(seen.call->*elements);
+  }
+  return compared;
+}
+
+// "[[10], [11]]": a list of tensors that are not alike, one for each rank.
+bool has_uneven(const Calls& calls, Op op, StringId WitnessCall::* shape) {
+  return std::any_of(calls.begin(), calls.end(), [&](const SeenCall& seen) {
+    std::string_view list = seen.text(seen.call->*shape);
+    if (seen.call->op != op || !list.starts_with("[[") || !list.ends_with("]]")) return false;
+    list = list.substr(2, list.size() - 4);
+    constexpr std::string_view kBetween = "], [";
+    const std::string_view first = list.substr(0, list.find(kBetween));
+    for (std::size_t at = list.find(kBetween); at != std::string_view::npos;) {
+      list.remove_prefix(at + kBetween.size());
+      at = list.find(kBetween);
+      if (list.substr(0, at) != first) return true;
+    }
+    return false;
+  });
+}
+
+ComparedValue in_sizes(const Calls& calls) {
   if (has(calls, Op::all_to_all) || has(calls, Op::scatter) || has(calls, Op::barrier)) return {};
-  return joined(calls, &WitnessCall::in_shape);
+  if (has_uneven(calls, Op::all_gather, &WitnessCall::out_shape)) return {};
+  return compared_sizes(calls, &WitnessCall::in_shape, &WitnessCall::in_elements);
 }
 
-std::string out_sizes(const Calls& calls) {
+ComparedValue out_sizes(const Calls& calls) {
   if (has(calls, Op::all_to_all) || has(calls, Op::gather) || has(calls, Op::barrier)) return {};
-  return joined(calls, &WitnessCall::out_shape);
+  if (has_uneven(calls, Op::reduce_scatter, &WitnessCall::in_shape)) return {};
+  return compared_sizes(calls, &WitnessCall::out_shape, &WitnessCall::out_elements);
 }
 
-std::string in_dtype(const Calls& calls) {
+ComparedValue plain_value(const std::string& text) { return {.key = text, .shown = text}; }
+
+ComparedValue compared_op(const Calls& calls) { return plain_value(ops_of(calls)); }
+
+ComparedValue in_dtype(const Calls& calls) {
   if (has(calls, Op::broadcast) || has(calls, Op::scatter)) return {};
-  return joined(calls, &WitnessCall::in_dtype);
+  return plain_value(joined(calls, &WitnessCall::in_dtype));
 }
 
-std::string out_dtype(const Calls& calls) {
-  return has(calls, Op::gather) ? std::string() : joined(calls, &WitnessCall::out_dtype);
+ComparedValue out_dtype(const Calls& calls) {
+  if (has(calls, Op::gather)) return {};
+  return plain_value(joined(calls, &WitnessCall::out_dtype));
 }
 
 struct Aspect {
   DiagnosisKind kind;
   std::string_view field;
-  std::string (*value)(const Calls& calls);  // empty: not to be compared
+  ComparedValue (*value)(const Calls& calls);
 };
 
 constexpr Aspect kAspects[] = {
-    {DiagnosisKind::op_mismatch, "op", ops_of},
+    {DiagnosisKind::op_mismatch, "op", compared_op},
     {DiagnosisKind::size_mismatch, "input_sizes", in_sizes},
     {DiagnosisKind::size_mismatch, "output_sizes", out_sizes},
     {DiagnosisKind::dtype_mismatch, "dtype", in_dtype},
     {DiagnosisKind::dtype_mismatch, "output_dtype", out_dtype},
 };
 
-using Sides = std::map<std::string, std::vector<std::int64_t>>;
+struct CallSide {
+  std::string shown;
+  std::vector<std::int64_t> ranks;
+};
+using CallSides = std::map<std::string, CallSide>;
 
 // All-to-all moves different sizes by design, but what all send together is what all receive. Only
 // where every member was seen; versions up to 2.3 wrote wrong sizes.
@@ -97,21 +147,22 @@ bool sums_differ(const JointGroup& group, const std::map<std::int64_t, const Cal
   return in != out;
 }
 
-std::size_t count(const Sides& sides) {
+std::size_t count(const CallSides& sides) {
   std::size_t all = 0;
-  for (const auto& [value, ranks] : sides) all += ranks.size();
+  for (const auto& [key, side] : sides) all += side.ranks.size();
   return all;
 }
 
-CallMismatch judge(const Aspect& aspect, std::int64_t number, const Sides& sides,
+CallMismatch judge(const Aspect& aspect, std::int64_t number, const CallSides& sides,
                    std::size_t group_size) {
   CallMismatch mismatch{.kind = aspect.kind,
                         .number = number,
                         .field = std::string(aspect.field),
                         .expected = {},
                         .odd = {},
-                        .sides = {sides.begin(), sides.end()},
+                        .sides = {},
                         .sure = false};
+  for (const auto& [key, side] : sides) mismatch.sides.emplace_back(side.shown, side.ranks);
   std::stable_sort(mismatch.sides.begin(), mismatch.sides.end(),
                    [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   const std::size_t seen = count(sides);
@@ -194,9 +245,13 @@ std::vector<CallMismatch> mismatches_at(const JointGroup& group, std::int64_t nu
       }))
     return mismatches;
   for (const Aspect& aspect : kAspects) {
-    Sides sides;
+    CallSides sides;
     for (const auto& [rank, calls] : callers) {
-      if (std::string value = aspect.value(*calls); !value.empty()) sides[value].push_back(rank);
+      ComparedValue value = aspect.value(*calls);
+      if (value.key.empty()) continue;
+      CallSide& side = sides[value.key];
+      if (side.ranks.empty()) side.shown = std::move(value.shown);
+      side.ranks.push_back(rank);
     }
     if (sides.size() < 2) continue;
     mismatches.push_back(judge(aspect, number, sides, group.members.size()));
@@ -208,7 +263,7 @@ std::vector<CallMismatch> mismatches_at(const JointGroup& group, std::int64_t nu
 
 // Everything that tells one call from another.
 std::string fingerprint(const Calls& calls) {
-  return ops_of(calls) + "|" + in_sizes(calls) + "|" + out_sizes(calls) + "|" +
+  return ops_of(calls) + "|" + in_sizes(calls).key + "|" + out_sizes(calls).key + "|" +
          joined(calls, &WitnessCall::in_dtype);
 }
 
@@ -256,9 +311,14 @@ void look_for_order(const JointGroup& group, CallMismatch& mismatch) {
   mismatch.kind = several_threads ? DiagnosisKind::concurrent_use : DiagnosisKind::order_mismatch;
 }
 
-}  // namespace
+// Completed on all who called it: it holds nobody.
+bool is_over(const JointGroup& group, std::int64_t number) {
+  return std::all_of(group.ranks.begin(), group.ranks.end(), [number](const auto& entry) {
+    return !entry.second.calls.contains(number) || entry.second.at(number) == Standing::completed;
+  });
+}
 
-std::vector<CallMismatch> first_mismatch(const JointGroup& group) {
+std::vector<CallMismatch> find_first_mismatch(const JointGroup& group, bool over) {
   if (group.numbers_mixed) return {};
   std::set<std::int64_t> numbers;
   for (const auto& [rank, row] : group.ranks) {
@@ -266,11 +326,35 @@ std::vector<CallMismatch> first_mismatch(const JointGroup& group) {
   }
   for (const std::int64_t number : numbers) {
     std::vector<CallMismatch> found = mismatches_at(group, number);
-    if (found.empty()) continue;
+    if (found.empty() || is_over(group, number) != over) continue;
     for (CallMismatch& mismatch : found) look_for_order(group, mismatch);
     return found;
   }
   return {};
+}
+
+}  // namespace
+
+std::vector<CallMismatch> first_mismatch(const JointGroup& group) {
+  return find_first_mismatch(group, false);
+}
+
+std::vector<CallMismatch> first_completed_mismatch(const JointGroup& group) {
+  return find_first_mismatch(group, true);
+}
+
+std::string mismatch_words(const JointGroup& group, const CallMismatch& mismatch) {
+  const bool order = mismatch.kind == DiagnosisKind::order_mismatch ||
+                     mismatch.kind == DiagnosisKind::concurrent_use;
+  std::string text = "at " + operation_words(group, mismatch.number) + " ranks disagree (" +
+                     (order                    ? "the same calls in another order, beginning with"
+                      : mismatch.field == "op" ? "called"
+                                               : mismatch.field) +
+                     ")";
+  for (std::size_t i = 0; i < mismatch.sides.size(); ++i)
+    text += (i == 0 ? ": " : "; ") + rank_words(mismatch.sides[i].second) + ": " +
+            mismatch.sides[i].first;
+  return text + since_words(group.since(mismatch.number));
 }
 
 }  // namespace commlens

@@ -20,9 +20,15 @@ struct CallMismatch {
   bool sure = false;  // members who were not seen could not change who the majority is
 };
 
-// The first operation of the group about which its ranks disagree: at most one entry for each kind,
-// the graver first. Where the odd ranks made the same calls in another order, the kind is
-// order_mismatch, or concurrent_use where several threads made them.
+// The first operation of the group about which its ranks disagree, and which some of them have not
+// completed: at most one entry for each kind, the graver first. Where the odd ranks made the same
+// calls in another order, the kind is order_mismatch, or concurrent_use where several threads made
+// them.
 std::vector<CallMismatch> first_mismatch(const JointGroup& group);
+// The first of those that all who called them completed: they hold nobody, and are no findings.
+std::vector<CallMismatch> first_completed_mismatch(const JointGroup& group);
+// "at all_reduce 5 of group 0 ranks disagree (input_sizes): ranks 0,2: [[8]]; rank 1: [[9]], since
+// ..."
+std::string mismatch_words(const JointGroup& group, const CallMismatch& mismatch);
 
 }  // namespace commlens

@@ -29,25 +29,8 @@ std::string_view advice_for(DiagnosisKind kind) {
   }
 }
 
-std::string thing(const CallMismatch& mismatch) {
-  if (mismatch.kind == DiagnosisKind::order_mismatch ||
-      mismatch.kind == DiagnosisKind::concurrent_use)
-    return "the same calls in another order, beginning with";
-  return mismatch.field == "op" ? "called" : mismatch.field;
-}
-
-std::string sides_words(const CallMismatch& mismatch) {
-  std::string text;
-  for (const auto& [value, ranks] : mismatch.sides)
-    text += (text.empty() ? "" : "; ") + rank_words(ranks) + ": " + value;
-  return text;
-}
-
 std::string message_for(const JointGroup& group, const CallMismatch& mismatch) {
-  const std::string where = operation_words(group, mismatch.number);
-  const std::string since = since_words(group.since(mismatch.number));
-  std::string message =
-      "at " + where + " ranks disagree (" + thing(mismatch) + "): " + sides_words(mismatch) + since;
+  std::string message = mismatch_words(group, mismatch);
   if (mismatch.odd.empty())
     message += "; nobody has a majority, so that it cannot be said who is wrong";
   return message;
@@ -77,7 +60,7 @@ DiagnosisFinding finding_for(const JointCalls& job, const JointGroup& group,
   finding.confidence = mismatch.odd.empty() ? Confidence::undecidable
                        : mismatch.sure      ? Confidence::certain
                                             : Confidence::likely;
-  // Completed by all the same: undefined results, and no hang.
+  // In flight nowhere: what it did to those who called it is not known.
   const bool any_waiting = !group.ranks_at(mismatch.number, Standing::waiting).empty();
   if (!any_waiting && finding.confidence == Confidence::certain)
     finding.confidence = Confidence::likely;

@@ -22,6 +22,7 @@ class CandidateSearch {
   void collect();
   void collect_p2p();
   void collect_stalled();
+  bool is_proven(const WaitCandidate& candidate) const;
   bool is_passing(const WaitCandidate& candidate) const;
 
   const JointCalls& job_;
@@ -45,10 +46,12 @@ void CandidateSearch::collect() {
                               .absent = group.ranks_at(number, Standing::absent),
                               .since = group.since(number),
                               .p2p = nullptr,
-                              .called = false};
+                              .called = false,
+                              .proven = false};
       candidate.unseen = merged_ranks(candidate.unseen, candidate.absent);
-      if (is_passing(candidate)) break;
       if (!candidate.not_called.empty()) {
+        candidate.proven = is_proven(candidate);
+        if (is_passing(candidate)) break;
         found_.collectives.push_back(std::move(candidate));
         unseen = {};
         break;
@@ -64,46 +67,40 @@ void CandidateSearch::collect() {
   std::stable_sort(found_.unseen.begin(), found_.unseen.end(), earlier);
 }
 
-// Whether those who have not called it are only in the call before it, which those who wait have
-// left: a dump that was written a moment earlier looks like that. One of pending calls alone is of
-// a job that hung, mostly; who is further behind, or has nothing pending, is asked about.
-bool CandidateSearch::is_passing(const WaitCandidate& candidate) const {
+// RAS asks all ranks at one time; dumps need a sign, either where the others wait or where those
+// who have not called it are.
+bool CandidateSearch::is_proven(const WaitCandidate& candidate) const {
   const JointGroup& group = *candidate.group;
-  const std::int64_t before = candidate.number - 1;
-  if (candidate.not_called.empty()) return false;
-  const bool close =
-      std::all_of(candidate.not_called.begin(), candidate.not_called.end(), [&](std::int64_t rank) {
-        const RankInGroup& row = group.ranks.at(rank);
-        const auto pending = job_.pending.find(rank);
-        return row.at(before) == Standing::waiting && !row.witness->only_pending &&
-               pending != job_.pending.end() && pending->second.front().group == &group &&
-               pending->second.front().seen.call->number == before;
-      });
-  return close &&
-         std::all_of(candidate.waiting.begin(), candidate.waiting.end(),
+  if (job_.witnesses.empty() || shows_hang(job_, group, candidate.number)) return true;
+  return std::any_of(candidate.not_called.begin(), candidate.not_called.end(),
                      [&](std::int64_t rank) {
-                       return group.ranks.at(rank).at(before) == Standing::completed;
-                     }) &&
-         !shows_hang(job_, group, before);
+                       const auto pending = job_.pending.find(rank);
+                       if (pending == job_.pending.end()) return false;
+                       const PendingCall& oldest = pending->second.front();
+                       return oldest.group == &group && !oldest.seen.call->p2p &&
+                              shows_hang(job_, group, oldest.seen.call->number);
+                     });
 }
 
-// Sends and receives whose other side tells all that it has pending, and has no counterpart there.
+// Whether those who have not called it are only in calls that others have left: a dump that was
+// written earlier looks like that, however many calls lie between. Who has nothing pending is asked
+// about.
+bool CandidateSearch::is_passing(const WaitCandidate& candidate) const {
+  if (candidate.proven) return false;
+  const Ranks& ranks = candidate.not_called;
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [this](std::int64_t rank) { return is_stalled(job_, rank); }) &&
+         std::none_of(ranks.begin(), ranks.end(),
+                      [this](std::int64_t rank) { return job_.is_idle(rank) || lags(job_, rank); });
+}
+
+// A receive can be posted long before its turn: only a sign of a hang makes it one that lacks its
+// sender.
 void CandidateSearch::collect_p2p() {
-  const auto has_counterpart = [this](std::int64_t rank, const PendingCall& call) {
-    const std::int64_t peer = call.peer();
-    const auto theirs = job_.pending.find(peer);
-    if (theirs == job_.pending.end()) return false;
-    return std::any_of(theirs->second.begin(), theirs->second.end(), [&](const PendingCall& other) {
-      return other.seen.call->p2p && other.peer() == rank &&
-             other.seen.call->op != call.seen.call->op;
-    });
-  };
+  if (!job_.timed_out) return;
   for (const auto& [rank, calls] : job_.pending) {
     for (const PendingCall& call : calls) {
-      const auto peer = job_.witnesses.find(call.peer());
-      if (!call.seen.call->p2p || call.peer() == rank || peer == job_.witnesses.end()) continue;
-      if (!peer->second->lists_pending || peer->second->damaged) continue;
-      if (has_counterpart(rank, call)) continue;
+      if (!job_.lacks_other_side(call)) continue;
       found_.p2p.push_back({.group = call.group,
                             .number = call.seen.call->number,
                             .waiting = {rank},
@@ -112,7 +109,8 @@ void CandidateSearch::collect_p2p() {
                             .absent = {},
                             .since = call.seen.call->created_ns,
                             .p2p = &call,
-                            .called = false});
+                            .called = false,
+                            .proven = true});
       break;
     }
   }
@@ -149,7 +147,8 @@ void CandidateSearch::collect_stalled() {
                                 .absent = {},
                                 .since = group.since(number),
                                 .p2p = nullptr,
-                                .called = true});
+                                .called = true,
+                                .proven = true});
       break;
     }
   }
@@ -158,18 +157,33 @@ void CandidateSearch::collect_stalled() {
       [](const WaitCandidate& a, const WaitCandidate& b) { return a.since < b.since; });
 }
 
+bool others_completed(const PendingCall& call) {
+  if (call.seen.call->p2p) return false;
+  const std::int64_t number = call.seen.call->number;
+  const std::size_t completed = call.group->ranks_at(number, Standing::completed).size();
+  return completed > 0 && completed >= call.group->ranks_at(number, Standing::waiting).size();
+}
+
 }  // namespace
 
 WaitCandidates find_candidates(const JointCalls& job) { return CandidateSearch(job).run(); }
 
 bool is_stalled(const JointCalls& job, std::int64_t rank) {
   const auto pending = job.pending.find(rank);
+  return pending != job.pending.end() && others_completed(pending->second.front());
+}
+
+bool lags(const JointCalls& job, std::int64_t rank) {
+  const auto pending = job.pending.find(rank);
   if (pending == job.pending.end()) return false;
-  const PendingCall& oldest = pending->second.front();
-  if (oldest.seen.call->p2p) return false;
-  const std::int64_t number = oldest.seen.call->number;
-  const std::size_t completed = oldest.group->ranks_at(number, Standing::completed).size();
-  return completed > 0 && completed >= oldest.group->ranks_at(number, Standing::waiting).size();
+  const std::vector<PendingCall>& calls = pending->second;
+  const PendingCall& oldest = calls.front();
+  if (!oldest.seen.witness->only_pending || !others_completed(oldest)) return false;
+  const auto next = std::find_if(calls.begin(), calls.end(), [&oldest](const PendingCall& call) {
+    return call.group == oldest.group && !call.seen.call->p2p &&
+           call.seen.call->number != oldest.seen.call->number;
+  });
+  return next != calls.end() && others_completed(*next);
 }
 
 Ranks merged_ranks(Ranks a, const Ranks& b) {

@@ -21,6 +21,7 @@ struct WaitCandidate {
   std::int64_t since = 0;
   const PendingCall* p2p = nullptr;  // a send or receive that has no other side
   bool called = false;  // those of `not_called` have called it; their devices are not there
+  bool proven = false;  // something shows that the job hangs (joint_hangs.h)
 };
 
 // Each list by time.
@@ -37,6 +38,10 @@ WaitCandidates find_candidates(const JointCalls& job);
 
 // Its oldest pending call was completed by others: nobody but its own device holds it.
 bool is_stalled(const JointCalls& job, std::int64_t rank);
+
+// Its dump holds pending calls alone, as tools ask for that look into a hang, and several of them
+// were completed by others. No proof, yet more than a file that was written a moment earlier.
+bool lags(const JointCalls& job, std::int64_t rank);
 
 // Ascending, each once.
 Ranks merged_ranks(Ranks a, const Ranks& b);

@@ -17,7 +17,11 @@
 // circle, or something holds them that these files do not show. Where all members have called
 // everything, those whose device is still in a call that others have left behind are missing from
 // the next. Sends and receives are weaker evidence (they can be posted long before the other side's
-// turn) and are only asked where collectives say nothing.
+// turn) and are only asked where collectives say nothing, and something shows a hang.
+//
+// Dumps are also written while all is well, one after the other. Without a sign of a hang a rank
+// that has nothing pending is named at most as undecided, and one that is in a call which others
+// have left is an open question (remarks.cc).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -82,7 +86,9 @@ bool Search::only_receives(std::int64_t rank) const {
 Ranks Search::roots_of(const WaitCandidate& candidate, bool patient) const {
   Ranks roots;
   for (const std::int64_t rank : candidate.not_called) {
-    if (is_free(rank) || (patient && only_receives(rank))) roots.push_back(rank);
+    const bool root = candidate.proven ? is_free(rank) || (patient && only_receives(rank))
+                                       : job_.is_idle(rank) || lags(job_, rank);
+    if (root) roots.push_back(rank);
   }
   return roots;
 }
@@ -104,7 +110,9 @@ bool Search::is_ahead(const WaitCandidate& candidate) const {
       std::max(candidate.group->members.size(), candidate.group->ranks.size());
   return candidate.p2p == nullptr && 2 * candidate.not_called.size() > members &&
          std::all_of(candidate.not_called.begin(), candidate.not_called.end(),
-                     [&](std::int64_t rank) { return only_behind(rank, candidate); });
+                     [&](std::int64_t rank) {
+                       return candidate.proven ? only_behind(rank, candidate) : job_.is_idle(rank);
+                     });
 }
 
 void Search::add_evidence(DiagnosisFinding& finding, const WaitCandidate& candidate,
@@ -136,9 +144,10 @@ void Search::add_evidence(DiagnosisFinding& finding, const WaitCandidate& candid
                                " nothing pending in any group: the program did not get here");
   for (const std::int64_t rank : named) {
     if (!is_stalled(job_, rank)) continue;
-    finding.evidence.push_back(evidence_line(job_.pending.at(rank).front().seen) +
-                               "; others have completed it: the GPU of rank " +
-                               std::to_string(rank) + " stands still");
+    finding.evidence.push_back(
+        evidence_line(job_.pending.at(rank).front().seen) +
+        "; others have completed it: " + (candidate.proven ? "" : "if the job hangs, ") +
+        "the GPU of rank " + std::to_string(rank) + " stands still");
   }
 }
 
@@ -146,6 +155,19 @@ std::string words_of(const WaitCandidate& candidate) {
   if (candidate.p2p == nullptr) return operation_words(*candidate.group, candidate.number);
   return op_word(candidate.p2p->seen) + " " + std::to_string(candidate.number) + " of group " +
          candidate.group->label();
+}
+
+// "rank 1 has not sent to rank 0, which waits in recv 1 of group 0": the other side of an operation
+// is another one.
+std::string lacking_words(const WaitCandidate& candidate, const Ranks& roots) {
+  const char* waits = candidate.waiting.size() == 1 ? " waits" : " wait";
+  if (candidate.p2p != nullptr)
+    return rank_words(roots) + " has not " +
+           (candidate.p2p->seen.call->op == Op::recv ? "sent to " : "received from ") +
+           rank_words(candidate.waiting) + ", which" + waits + " in " + words_of(candidate);
+  return rank_words(roots) + (roots.size() == 1 ? " has" : " have") +
+         (candidate.called ? " not come to " : " not called ") + words_of(candidate) +
+         ", in which " + rank_words(candidate.waiting) + waits;
 }
 
 std::string unseen_words(const WaitCandidate& candidate) {
@@ -166,7 +188,6 @@ void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead
   DiagnosisFinding finding = group.finding(
       ahead ? DiagnosisKind::rank_ahead : DiagnosisKind::missing_rank, candidate.number);
   finding.since_ns = candidate.since;
-  const std::string what = words_of(candidate);
   if (candidate.p2p != nullptr) finding.op = op_word(candidate.p2p->seen);
   const std::string since = since_words(candidate.since);
   bool inferred = candidate.p2p != nullptr || candidate.called;
@@ -176,8 +197,8 @@ void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead
     for (const std::int64_t rank : candidate.waiting)
       finding.differing.push_back(
           {rank, "seq", std::to_string(candidate.number), std::to_string(candidate.number - 1)});
-    finding.message = rank_words(candidate.waiting) + " called " + what + since + ", " +
-                      rank_words(candidate.not_called) + " did not" +
+    finding.message = rank_words(candidate.waiting) + " called " + words_of(candidate) + since +
+                      ", " + rank_words(candidate.not_called) + " did not" +
                       (inferred ? "" : " and are held by nothing else") + ": " +
                       (candidate.waiting.size() == 1 ? "it is ahead" : "they are ahead");
     finding.advice =
@@ -187,10 +208,7 @@ void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead
     add_evidence(finding, candidate, candidate.not_called);
   } else {
     finding.missing_ranks = roots;
-    finding.message = rank_words(roots) + (roots.size() == 1 ? " has" : " have") +
-                      (candidate.called ? " not come to " : " not called ") + what + ", in which " +
-                      rank_words(candidate.waiting) +
-                      (candidate.waiting.size() == 1 ? " waits" : " wait") + since;
+    finding.message = lacking_words(candidate, roots) + since;
     finding.advice = advice_for_missing(std::any_of(
         roots.begin(), roots.end(), [this](std::int64_t rank) { return is_stalled(job_, rank); }));
     finding.consequences = merged_ranks(job_.held_by(roots), {});
@@ -201,6 +219,10 @@ void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead
   const bool majority = ahead || candidate.waiting.size() > candidate.not_called.size();
   const bool sure = !inferred && candidate.unseen.empty() && majority;
   finding.confidence = sure ? Confidence::certain : Confidence::likely;
+  if (!candidate.proven) {
+    finding.message += "; nothing in these dumps proves that the job hangs";
+    finding.confidence = Confidence::undecidable;
+  }
   findings_.push_back(std::move(finding));
 }
 
@@ -274,8 +296,10 @@ void Search::take_circle(const std::vector<WaitCandidate>& candidates) {
 // Everyone who is missing is held by something that these files do not explain: said, and nobody is
 // accused for sure.
 void Search::take_held() {
-  if (found_.collectives.empty()) return;
-  const WaitCandidate& first = found_.collectives.front();
+  const auto proven = std::find_if(found_.collectives.begin(), found_.collectives.end(),
+                                   [](const WaitCandidate& candidate) { return candidate.proven; });
+  if (proven == found_.collectives.end()) return;
+  const WaitCandidate& first = *proven;
   take(first, first.not_called, false);
   DiagnosisFinding& finding = findings_.back();
   finding.message += "; " + rank_words(first.not_called) + " " +

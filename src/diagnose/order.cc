@@ -63,6 +63,9 @@ bool is_same(const DiagnosisFinding& a, const DiagnosisFinding& b) {
 // has none, are the ones that `cause` names or holds.
 bool follows_from(const DiagnosisFinding& finding, const DiagnosisFinding& cause) {
   if (weight_of(finding) == Weight::direct) return false;
+  // A group stands in one operation: another one is of another job.
+  if (finding.kind == cause.kind && finding.group == cause.group && finding.seq != cause.seq)
+    return false;
   const Ranks culprits = culprits_of(finding);
   Ranks reach = culprits_of(cause);
   merge_into(reach, cause.held);

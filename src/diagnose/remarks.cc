@@ -1,10 +1,12 @@
 #include "diagnose/remarks.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "diagnose/joint_calls.h"
 #include "diagnose/joint_hangs.h"
+#include "diagnose/joint_mismatch.h"
 #include "diagnose/joint_traces.h"
 #include "diagnose/words.h"
 #include "model/witness_trace.h"
@@ -22,6 +24,19 @@ std::vector<std::int64_t> absent_ranks(const JointCalls& job) {
   return {absent.begin(), absent.end()};
 }
 
+// " (rank 0: scheduled, ranks 1-3: started)" of those in flight; empty where all stand alike.
+std::string states_in_flight(const JointGroup& group, std::int64_t number) {
+  std::map<CallState, std::vector<std::int64_t>> states;
+  for (const std::int64_t rank : group.ranks_at(number, Standing::waiting))
+    states[group.ranks.at(rank).calls.at(number).front().call->state].push_back(rank);
+  if (states.size() < 2) return {};
+  std::string text;
+  for (const auto& [state, ranks] : states)
+    text +=
+        (text.empty() ? " (" : ", ") + rank_words(ranks) + ": " + std::string(state_name(state));
+  return text + ")";
+}
+
 void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
   constexpr std::size_t kMost = 8;
   std::size_t shown = 0;
@@ -29,9 +44,12 @@ void add_in_flight(const JointCalls& job, std::vector<std::string>& remarks) {
     const auto pending = group.pending();
     if (pending.empty() || ++shown > kMost) continue;
     const std::vector<std::int64_t> done = group.ranks_at(pending.front(), Standing::completed);
+    const std::vector<std::int64_t> out = group.ranks_at(pending.front(), Standing::not_called);
     remarks.push_back(operation_words(group, pending.front()) + " was in flight on " +
                       rank_words(group.ranks_at(pending.front(), Standing::waiting)) +
+                      states_in_flight(group, pending.front()) +
                       (done.empty() ? "" : ", and completed on " + rank_words(done) + ",") +
+                      (out.empty() ? "" : ", and not called by " + rank_words(out) + ",") +
                       " when the dumps were written, and nothing tells whether it hangs" +
                       (done.empty() ? ""
                                     : ": dumps of a running job are written one after the "
@@ -60,6 +78,27 @@ void add_p2p_in_flight(const JointCalls& job, std::vector<std::string>& remarks)
       "sends and receives were in flight on " + rank_words(ranks) +
       " when the dumps were written, and nothing tells whether they hang; the oldest: " +
       evidence_line(oldest->seen));
+  if (!job.lacks_other_side(*oldest)) return;
+  const bool receives = oldest->seen.call->op == Op::recv;
+  remarks.back() += "; rank " + std::to_string(oldest->peer()) + " has not " +
+                    (receives ? "sent to" : "received from") + " rank " +
+                    std::to_string(oldest->seen.call->rank) +
+                    " yet, which is no fault where it is only posted ahead of its turn; a second "
+                    "set of dumps, a minute later, would tell";
+}
+
+// Results that nobody waits for any more, and that may be wrong.
+void add_completed_mismatches(const JointCalls& job, std::vector<std::string>& remarks) {
+  constexpr std::size_t kMost = 8;
+  std::size_t shown = 0;
+  for (const JointGroup& group : job.groups) {
+    for (const CallMismatch& mismatch : first_completed_mismatch(group)) {
+      if (++shown > kMost) return;
+      remarks.push_back(mismatch_words(group, mismatch) +
+                        "; it completed on all of them, so that it is no hang; whether its results "
+                        "are right these files do not tell");
+    }
+  }
 }
 
 // Ranks of which there are several dumps.
@@ -149,6 +188,7 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
     if (!absent.empty() && !job.witnesses.empty())
       remarks.push_back("there is no usable dump of " + rank_words(absent) +
                         "; add theirs to know what these ranks did");
+    add_completed_mismatches(job, remarks);
     if (anything_found) continue;
     add_in_flight(job, remarks);
     add_p2p_in_flight(job, remarks);
@@ -158,13 +198,13 @@ std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, boo
 
 std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
                                         const std::vector<DiagnosisFinding>& findings) {
-  const bool names_ranks =
+  const bool any_open =
       std::any_of(findings.begin(), findings.end(), [](const DiagnosisFinding& finding) {
-        return finding.confidence != Confidence::undecidable &&
+        return finding.confidence == Confidence::undecidable &&
                (finding.kind == DiagnosisKind::missing_rank ||
                 finding.kind == DiagnosisKind::rank_ahead);
       });
-  if (!names_ranks) return {};
+  if (!any_open) return {};
   for (const JointCalls& job : join_calls(witnesses)) {
     if (job.witnesses.empty() || job.pending.empty() || job.timed_out) continue;
     return {

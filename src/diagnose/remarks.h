@@ -13,8 +13,8 @@ namespace commlens {
 // in flight look alike whether they hang or not.
 std::vector<std::string> find_remarks(const std::vector<Witness>& witnesses, bool anything_found);
 
-// A sentence where ranks are told to be missing or ahead by dumps that nothing proves to be of a
-// hang: those of a running job, written one after the other, look alike.
+// What would prove a hang, where ranks may be missing or ahead and nothing proves that: dumps of a
+// running job, written one after the other, look alike.
 std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
                                         const std::vector<DiagnosisFinding>& findings);
 

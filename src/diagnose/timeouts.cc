@@ -26,8 +26,8 @@ void add(const JointGroup& group, std::int64_t number, std::vector<DiagnosisFind
   findings.push_back(std::move(finding));
 }
 
-void look_at(const JointGroup& group, std::int64_t latest,
-             std::vector<DiagnosisFinding>& findings) {
+void look_for_timeout(const JointCalls& job, const JointGroup& group,
+                      std::vector<DiagnosisFinding>& findings) {
   const std::vector<std::int64_t> pending = group.pending();
   if (pending.empty() || !first_mismatch(group).empty()) return;
   const std::int64_t number = pending.front();
@@ -35,7 +35,7 @@ void look_at(const JointGroup& group, std::int64_t latest,
   for (const auto& [rank, row] : group.ranks) {
     const auto calls = row.calls.find(number);
     if (row.at(number) != Standing::waiting || calls == row.calls.end()) continue;
-    if (!timed_out(calls->second.front(), latest)) continue;
+    if (!timed_out(job, calls->second.front())) continue;
     return add(group, number, findings);
   }
 }
@@ -43,8 +43,7 @@ void look_at(const JointGroup& group, std::int64_t latest,
 std::vector<DiagnosisFinding> find_timeouts(const std::vector<Witness>& witnesses) {
   std::vector<DiagnosisFinding> findings;
   for (const JointCalls& job : join_calls(witnesses)) {
-    const std::int64_t latest = latest_time(job);
-    for (const JointGroup& group : job.groups) look_at(group, latest, findings);
+    for (const JointGroup& group : job.groups) look_for_timeout(job, group, findings);
   }
   return findings;
 }

@@ -118,6 +118,16 @@ std::vector<int> members_of(const Tree& tree, NodeId ranks) {
   return members;
 }
 
+// Whether a group's ranks were to be told: writers leave them out, empty, or shortened by "...".
+bool tells_ranks(const Tree& tree, NodeId ranks) {
+  if (ranks == kNoValue) return false;
+  if (tree.kind(ranks) == NodeKind::list) return !tree.items(ranks).empty();
+  if (tree.kind(ranks) != NodeKind::text) return tree.kind(ranks) != NodeKind::null;
+  const std::string_view text = tree.text(ranks);
+  return text.find("...") == std::string_view::npos &&
+         text.find_first_not_of("[] ") != std::string_view::npos;
+}
+
 void DumpReader::read_groups() {
   const NodeId config = member("pg_config");
   if (config == kNoValue || tree_.kind(config) != NodeKind::dict) return;
@@ -128,14 +138,17 @@ void DumpReader::read_groups() {
                        .description = without_secrets(tree_.text(tree_.find(pairs[i + 1], "desc"))),
                        .members = {},
                        .size = 0};
+    const NodeId ranks = tree_.find(pairs[i + 1], "ranks");
     try {
-      const NodeId ranks = tree_.find(pairs[i + 1], "ranks");
       const std::size_t bytes = tree_.text(ranks).size();
       if (bytes < left) group.members = members_of(tree_, ranks);
       left -= std::min(left, std::max(bytes, group.members.size()));
     } catch (const Error&) {
-      witness_.notes.add(Note::odd_entry, "the ranks of group " + printable(group.name));
+      group.members.clear();
     }
+    if (group.members.empty() && tells_ranks(tree_, ranks))
+      witness_.notes.add(Note::odd_entry, "the ranks of group " + printable(group.name) +
+                                              " cannot be read: its members are not known");
     group.size = static_cast<std::int64_t>(group.members.size());
     if (group.description == "undefined") group.description.clear();
     if (!group.name.empty()) witness_.groups.push_back(std::move(group));
@@ -165,6 +178,11 @@ bool contradicts_itself(const Tree& tree, NodeId dict) {
 void DumpReader::read_entries() {
   const NodeId entries = member("entries");
   witness_.lists_pending = entries != kNoValue && tree_.kind(entries) == NodeKind::list;
+  if (entries != kNoValue && !witness_.lists_pending) {
+    witness_.damaged = true;
+    witness_.notes.add(Note::odd_entry, "byte " + std::to_string(tree_.position(entries)) +
+                                            ": \"entries\" is no list");
+  }
   if (!witness_.lists_pending) return;
   FlightRecorderEntries reader(tree_, witness_);
   for (const NodeId entry : tree_.items(entries)) {
@@ -280,6 +298,10 @@ void DumpReader::read() {
                     [](const WitnessProgress& row) {
                       return row.enqueued >= -1 && row.enqueued == row.completed;
                     });
+  if (!witness_.lists_pending && !witness_.damaged)
+    witness_.notes.add(Note::odd_entry,
+                       "there are no \"entries\", and counters do not say that "
+                       "nothing is pending");
 }
 
 // ---- the rank

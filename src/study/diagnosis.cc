@@ -14,6 +14,7 @@
 #include "ingest/load_witness.h"
 #include "match/classify.h"
 #include "match/trace_witness.h"
+#include "model/witness_log.h"
 #include "model/witness_trace.h"
 #include "report/diagnosis.h"
 #include "study/catalog.h"
@@ -61,8 +62,29 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
   });
 }
 
+// A dump without its calls: groups and counters of one rank tell nothing by themselves.
+bool tells_nothing(const Witness& witness) {
+  return witness.rank >= 0 && witness.calls.empty() && !witness.lists_pending &&
+         witness.log == nullptr && witness.trace == nullptr;
+}
+
+// Where nothing else is there, such dumps are of no use.
+void refuse_empty(std::vector<LoadedWitness>& loaded) {
+  const bool any = std::any_of(loaded.begin(), loaded.end(), [](const LoadedWitness& input) {
+    return input.usable && !tells_nothing(input.witness);
+  });
+  if (any) return;
+  for (LoadedWitness& input : loaded) {
+    if (!input.usable) continue;
+    input.usable = false;
+    input.trouble = input.witness.path +
+                    ": holds no entries, and nothing else tells of calls; dump it again with them";
+  }
+}
+
 // Names every input; hands over those that could be used.
 std::vector<Witness> take_usable(std::vector<LoadedWitness> loaded, Diagnosis& diagnosis) {
+  refuse_empty(loaded);
   std::vector<Witness> witnesses;
   for (LoadedWitness& input : loaded) {
     Witness& witness = input.witness;
