@@ -232,6 +232,43 @@ TEST(LogVerdicts, WaitingInDifferentOperations) {
             "timeout undecidable");
 }
 
+// Each rank of a pipeline makes other sends and receives, and numbers them for itself.
+TEST(LogVerdicts, SendsAndReceivesHaveNoNumberInCommon) {
+  const auto waits = [](int rank, int seq, std::string_view op, std::string_view group) {
+    return caught(rank, seq, op, 8, 8) + position(rank, seq, seq, seq - 1, group);
+  };
+  for (const std::string_view group :
+       {"PG ID 0 PG GUID 0(default_pg)", "PG ID 5 PG GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)"}) {
+    EXPECT_EQ(said(waits(0, 41, "RECV", group) + waits(1, 41, "SEND", group) +
+                   waits(2, 41, "RECV", group) + waits(3, 41, "RECV", group)),
+              "timeout undecidable");
+    for (const std::string_view op : {"COALESCED", "RECV", "SEND", "RECVANYSOURCE"}) {
+      EXPECT_EQ(said(waits(0, 21, op, group) + waits(1, 41, op, group) + waits(2, 41, op, group)),
+                "timeout undecidable");
+    }
+    // One that waits in a collective of such a group has made sends as well.
+    EXPECT_EQ(said(waits(0, 9, "ALLREDUCE", group) + waits(1, 9, "ALLREDUCE", group) +
+                   waits(2, 9, "RECV", group)),
+              "timeout undecidable");
+  }
+  // Lines that do not name the operation: the group's name tells.
+  const std::string_view pipeline = "PG ID 5 PG GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)";
+  EXPECT_EQ(said(position(0, 41, 41, 40, pipeline) + position(1, 41, 41, 40, pipeline) +
+                 position(2, 21, 21, 20, pipeline)),
+            "timeout undecidable");
+  EXPECT_EQ(
+      said("Saving checkpoint to /x\n" + waits(1, 9, "RECV", "PG ID 0 PG GUID 0(default_pg)")),
+      "timeout undecidable");
+  const auto findings = judge_text(waits(0, 7, "SEND", pipeline) + waits(1, 7, "RECV", pipeline));
+  EXPECT_NE(findings[0].message.find("rank 0 waits in SEND 7"), std::string::npos);
+  EXPECT_NE(findings[0].message.find("rank 1 waits in RECV 7"), std::string::npos);
+  // Collectives of any group are compared as ever.
+  EXPECT_EQ(said(waits(0, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +
+                 waits(1, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +
+                 waits(2, 9, "BROADCAST", "PG ID 5 PG GUID 23(TENSOR)")),
+            "op_mismatch odd=2 certain");
+}
+
 TEST(LogVerdicts, BeforeGroupsWereNamed) {
   const auto old = [](int rank, int seq, std::string_view op) {
     return "[E ProcessGroupNCCL.cpp:475] [Rank " + std::to_string(rank) +

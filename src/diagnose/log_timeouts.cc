@@ -10,6 +10,8 @@
 //
 // The same where a rank waits in an earlier operation than the others, which all completed that
 // one. Ranks without a line prove nothing: their lines may have been cut off, or written elsewhere.
+// Neither do sends and receives: ranks make different ones of them, each as many as it needs, so
+// that where a group has some its numbers are not compared.
 // One case is told all the same: the rank that saves checkpoints, seen doing so, with no line of
 // its own, while others wait.
 #include <algorithm>
@@ -209,7 +211,8 @@ std::optional<DiagnosisFinding> find_mismatch(const WatchdogGroup& group) {
 // The rank that saves a checkpoint while the others wait in the next operation.
 std::optional<DiagnosisFinding> find_lonely_work(const WatchdogGroup& group) {
   const auto waiting = waiting_ranks(group);
-  if (waiting.empty() || !(group.is_default || group.comparable)) return std::nullopt;
+  if (waiting.empty() || group.pairwise || !(group.is_default || group.comparable))
+    return std::nullopt;
   const Witness* witness = waiting.front()->lines.front().witness;
   const std::int64_t first = waiting.front()->lines.front().line->line;
   const LogEvent* begun = nullptr;
@@ -268,18 +271,19 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   std::string text;
   for (const WatchdogGroup* group : groups) {
     const auto waiting = waiting_ranks(*group);
-    std::map<std::int64_t, std::vector<std::int64_t>> by_seq;
+    std::map<std::pair<std::int64_t, std::string>, std::vector<std::int64_t>> by_operation;
     for (const WatchdogRank* rank : waiting) {
-      by_seq[rank->waits_at].push_back(rank->rank >= 0 ? rank->rank : rank->group_rank);
+      by_operation[{rank->waits_at, rank->op}].push_back(rank->rank >= 0 ? rank->rank
+                                                                         : rank->group_rank);
       if (rank->rank >= 0) finding.consequences.push_back(rank->rank);
     }
-    for (auto& [seq, ranks] : by_seq) {
+    for (auto& [operation, ranks] : by_operation) {
       std::sort(ranks.begin(), ranks.end());
       std::erase(ranks, -1);
       if (!text.empty()) text += "; ";
       text += (ranks.empty() ? "a rank" : ranks_in_words(ranks)) +
               (ranks.size() < 2 ? " waits" : " wait") + " in " +
-              at_operation(seq, waiting.front()->op) +
+              at_operation(operation.first, operation.second) +
               (group->name.empty() ? "" : " of " + group->name);
     }
     for (const WatchdogRank& rank : group->ranks) add_lines(rank, 2, finding);
@@ -296,8 +300,13 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   if (text.empty())
     text =
         "an operation timed out, and what the watchdogs say of their ranks shows none outstanding";
+  const bool pairwise = std::any_of(groups.begin(), groups.end(),
+                                    [](const WatchdogGroup* group) { return group->pairwise; });
   finding.message =
-      text + "; who is waited for cannot be told without the watchdog lines of the other ranks";
+      text + (pairwise ? "; who is waited for cannot be told: sends and receives are numbered by "
+                         "each rank for itself, and watchdogs do not name the peer"
+                       : "; who is waited for cannot be told without the watchdog lines of the "
+                         "other ranks");
   finding.advice =
       "give the logs of all ranks, or their Flight Recorder dumps "
       "(TORCH_NCCL_TRACE_BUFFER_SIZE=2000, "

@@ -113,7 +113,17 @@ std::string rank_key(const WatchdogRef& ref) {
   return writer_of(ref);
 }
 
+// "GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)", "PG GUID 5(mesh_pp)": groups made for nothing else.
+bool is_of_pipeline(const LogWatchdog& line) {
+  return line.text.find("PIPELINE_MODEL_PARALLEL") != std::string::npos ||
+         line.text.find("mesh_pp)") != std::string::npos;
+}
+
 }  // namespace
+
+bool is_pairwise(std::string_view c10d) {
+  return c10d == "SEND" || c10d == "RECV" || c10d == "RECVANYSOURCE" || c10d == "COALESCED";
+}
 
 std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
   const std::vector<WatchdogRef> lines = lines_of(view);
@@ -128,6 +138,7 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     if (group.name.empty()) group.name = "a group that no line names";
     group.comparable = group.comparable || named->group_is_shared;
     group.is_default = group.is_default || named->group_is_default;
+    group.pairwise = group.pairwise || is_pairwise(ref.line->op) || is_of_pipeline(*ref.line);
     take(ranks[named->group][rank_key(ref)], ref);
   }
   std::vector<WatchdogGroup> result;
@@ -137,6 +148,7 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     // Where no line names the group, several may have been taken for one.
     group.sure = group.comparable && !name.empty();
     if (groups.size() == 1 && name.empty()) take_for_global(group);
+    group.comparable = group.comparable && !group.pairwise;
     std::stable_sort(group.ranks.begin(), group.ranks.end(),
                      [](const auto& a, const auto& b) { return a.rank < b.rank; });
     result.push_back(std::move(group));
