@@ -92,6 +92,14 @@ TEST(LogVerdicts, WhoMadeOneCallLessAndWritesOnIsMissing) {
             "AllReduce: opCount 0 sendbuff 0x7e recvbuff 0x7e count 8 datatype 7 op 0 root 0 comm "
             "0x93 [nranks=2] stream 0x1");
   EXPECT_EQ(said(held + later + timeouts), "timeout undecidable");
+  // It may wait in a receive, of that communicator or of another.
+  EXPECT_EQ(said(calls + call(3, "Recv", 1, 8) + later + timeouts), "timeout undecidable");
+  // A line in the middle was lost: the last call is the one that the others made last.
+  std::string gap = inits();
+  for (int rank = 0; rank < 4; ++rank) gap += call(rank, "AllReduce", 0, 8);
+  for (int rank = 0; rank < 3; ++rank) gap += call(rank, "AllReduce", 1, 8);
+  for (int rank = 0; rank < 4; ++rank) gap += call(rank, "AllReduce", 2, 8);
+  EXPECT_EQ(said(gap + later + timeouts), "timeout undecidable");
 }
 
 TEST(LogVerdicts, AnotherOperation) {
@@ -130,6 +138,59 @@ TEST(LogVerdicts, WithoutInitialisationByOpCount) {
   EXPECT_EQ(said(call(0, "AllReduce", 3, 8) + call(1, "AllGather", 3, 8)), "none");
   // Calls of one group share a count: nothing to compare by.
   EXPECT_EQ(said(others + call(2, "AllGather", 3, 8) + call(2, "AllGather", 3, 9)), "none");
+}
+
+// opCount tells that a line of rank 1 is not in the log: nothing behind it is rank 1's fault.
+TEST(LogVerdicts, ALineThatIsLostIsNoOtherCall) {
+  const auto job = [](const std::string& of_rank_1, std::string_view last_op = "AllReduce") {
+    std::string text = inits();
+    for (const int rank : {0, 2, 3}) {
+      text += call(rank, "AllReduce", 0, 8) + call(rank, "AllGather", 1, 8) +
+              call(rank, "AllReduce", 2, 9);
+      text += call(rank, rank == 2 ? last_op : "AllReduce", 3, 10);
+    }
+    return text + of_rank_1;
+  };
+  const std::string first = call(1, "AllReduce", 0, 8);
+  const std::string second = call(1, "AllGather", 1, 8);
+  const std::string rest = call(1, "AllReduce", 2, 9) + call(1, "AllReduce", 3, 10);
+  EXPECT_EQ(said(job(first + second + rest)), "none");
+  EXPECT_EQ(said(job(first + rest)), "none");
+  EXPECT_EQ(said(job(second + rest)), "none");
+  // Another call in its place is one, and behind a lost line nobody is named.
+  EXPECT_EQ(said(job(first + call(1, "AllReduce", 1, 8) + rest)), "op_mismatch odd=1 certain");
+  EXPECT_EQ(said(job(first + second + rest, "Reduce")), "op_mismatch odd=2 certain");
+  EXPECT_EQ(said(job(first + rest, "Reduce")), "op_mismatch undecidable");
+  // A call too many is counted like any other.
+  EXPECT_EQ(said(job(first + call(1, "Reduce", 1, 8) + call(1, "AllGather", 2, 8))),
+            "op_mismatch odd=1 certain");
+  // Its head is lost, or the line was cut before "opCount".
+  for (const std::size_t from : {8, 27, 43}) {
+    EXPECT_EQ(said(job(first + second.substr(from) + rest)), "none") << second.substr(from);
+  }
+  // Sends and receives take numbers, too, and are not the same on all ranks.
+  std::string pairs = inits();
+  for (int rank = 0; rank < 4; ++rank) {
+    const bool sends = rank < 2;
+    pairs += call(rank, "AllReduce", 0, 8);
+    if (sends) pairs += call(rank, rank == 0 ? "Send" : "Recv", 1, 4);
+    pairs += call(rank, rank == 2 ? "AllGather" : "AllReduce", sends ? 2 : 1, 8);
+  }
+  EXPECT_EQ(said(pairs), "op_mismatch odd=2 certain");
+}
+
+// One of the lines of a pair is lost: those behind it are no pair.
+TEST(LogVerdicts, AReceiveThatIsLostShiftsThePairs) {
+  const auto p2p_call = [](int rank, std::string_view op, int op_count, int peer, int count) {
+    std::string text = call(rank, op, op_count, count);
+    return text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
+  };
+  std::string sends = inits();
+  for (const int number : {0, 1, 2}) sends += p2p_call(0, "Send", number, 1, 10 + number);
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 0, 0, 10) + p2p_call(1, "Recv", 2, 0, 12)), "none");
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 1, 0, 11) + p2p_call(1, "Recv", 2, 0, 12)), "none");
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 0, 0, 10) + p2p_call(1, "Recv", 1, 0, 12)),
+            "size_mismatch undecidable");
 }
 
 TEST(LogVerdicts, AnotherOrder) {
