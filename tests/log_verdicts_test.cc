@@ -193,6 +193,19 @@ TEST(LogVerdicts, AReceiveThatIsLostShiftsThePairs) {
             "size_mismatch undecidable");
 }
 
+// RCCL: of an all-to-all-v each rank passes sizes of its own.
+TEST(LogVerdicts, AnAllToAllVIsUneven) {
+  for (const std::string op : {"AllToAllv", "AllToAll"}) {
+    std::string text = inits();
+    for (int rank = 0; rank < 4; ++rank) text += call(rank, op, 0, rank == 2 ? 11 : 10);
+    EXPECT_EQ(said(text), op == "AllToAllv" ? "none" : "size_mismatch odd=2 certain");
+  }
+  std::string text = inits();
+  for (int rank = 0; rank < 4; ++rank)
+    text += call(rank, rank == 2 ? "AllReduce" : "AllToAllv", 0, 10 + rank);
+  EXPECT_EQ(said(text), "op_mismatch odd=2 certain");
+}
+
 TEST(LogVerdicts, AnotherOrder) {
   std::string text = inits();
   for (const int rank : {0, 1, 3})

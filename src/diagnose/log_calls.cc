@@ -27,7 +27,7 @@ namespace {
 // What must be the same on all ranks.
 struct Same {
   Op op = Op::unknown;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  // -1: may differ
   int datatype = -1;
   int reduction = -1;
   std::int64_t root = -1;
@@ -41,6 +41,7 @@ bool has_root(Op op) {
 bool reduces(Op op) { return op == Op::all_reduce || op == Op::reduce || op == Op::reduce_scatter; }
 
 Same same_of(const LogCall& call) {
+  if (call.uneven) return {.op = call.op, .count = -1, .datatype = call.datatype};
   // User-made reductions have a handle of each process's own.
   const int reduction = reduces(call.op) && call.reduction < 5 ? call.reduction : -1;
   return {call.op, call.count, call.datatype, reduction, has_root(call.op) ? call.root : -1};
@@ -223,6 +224,7 @@ std::int64_t bytes_of(const Same& same) { return same.count * log_datatype_bytes
 
 std::optional<Difference> difference(const Same& a, const Same& b) {
   if (a.op != b.op) return Difference{DiagnosisKind::op_mismatch, "op"};
+  if (a.count < 0 || b.count < 0) return std::nullopt;
   const bool same_bytes = bytes_of(a) == bytes_of(b) && bytes_of(a) > 0;
   // Without a reduction only bytes are moved.
   const bool only_bytes = !reduces(a.op) && same_bytes;
