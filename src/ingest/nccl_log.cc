@@ -96,6 +96,7 @@ class Reader {
 
  private:
   static constexpr int kMostJoined = 4;
+  static constexpr std::size_t kMostShaped = 300;
 
   void record(const LogRecord& record) {
     const bool plain = record.kind == LogRecord::Kind::plain;
@@ -121,7 +122,7 @@ class Reader {
     facts_.last_log_line = record.line;
     if (record.kind == LogRecord::Kind::torch) return;  // mostly the program's own exceptions
     ++facts_.unknown;
-    const std::string shape = shape_of(trimmed(record.message));
+    const std::string shape = shape_of(safe_start(trimmed(record.message), kMostShaped));
     if (shapes_.size() < 1000 || shapes_.contains(shape)) ++shapes_[shape];
   }
   void wait_for_rest(const LogRecord& record) {
