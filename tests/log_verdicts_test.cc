@@ -412,6 +412,42 @@ TEST(LogVerdicts, TheFirstErrorCountsNotItsEchoes) {
             "crash likely");
 }
 
+std::string destroyed(int rank) {
+  const std::string number = std::to_string(rank);
+  return "node-a:" + std::to_string(100 + rank) + ":1 [" + number + "] NCCL INFO comm 0x5" +
+         number + " rank " + number + " nranks 4 cudaDev " + number + " busId " + number +
+         "000 - Destroy COMPLETE\n";
+}
+
+// All ranks called on and ended in good order: the warning is not what ended the job.
+TEST(LogVerdicts, AWarningThatAllSurvivedIsNoFinding) {
+  std::string calls;
+  std::string ends;
+  for (int rank = 0; rank < 4; ++rank) {
+    calls += call(rank, "AllReduce", 0, 8);
+    ends += destroyed(rank);
+  }
+  for (const std::string_view words :
+       {"misc/socket.cc:600 NCCL WARN Connect to 10.0.0.1<1234> failed : Connection refused",
+        "transport/net_ib.cc:93 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
+        "transport/p2p.cc:5 NCCL WARN Cuda failure 'peer access is already enabled'",
+        "transport/net_ib.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44> with "
+        "status=12 opcode=0 len=0 vendor err 129 (Recv)"}) {
+    const std::string warning = "node-a:100:2 [0] " + std::string(words) + "\n";
+    EXPECT_EQ(said(inits() + warning + calls + ends + "training finished\n"), "none") << words;
+    EXPECT_EQ(said(warning + inits() + calls + ends), "none") << words;
+    // One did not end, one did not call on, or nothing came behind it.
+    EXPECT_NE(said(inits() + warning + calls + ends.substr(0, ends.find("node-a:103"))), "none");
+    EXPECT_NE(said(inits() + warning + calls.substr(0, calls.find("node-a:103")) + ends), "none");
+    EXPECT_NE(said(inits() + calls + warning + ends), "none");
+    EXPECT_NE(said(inits() + warning), "none");
+    // How a process ended is no warning.
+    EXPECT_EQ(said(inits() + calls + ends + "node-a:103:103: Segmentation fault\n").substr(0, 4),
+              said(inits() + warning + calls + ends + "node-a:103:103: Segmentation fault\n")
+                  .substr(0, 4));
+  }
+}
+
 TEST(LogVerdicts, TimeDecidesWhereItIsSaid) {
   const std::string connect =
       "[2026-05-05 06:16:47] node-a:1:2 [0] x.cc:1 NCCL WARN Connect to 1.2.3.4<5> failed : "

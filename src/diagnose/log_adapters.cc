@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "diagnose/log_causes.h"
 #include "diagnose/log_companies.h"
 #include "diagnose/log_misconfiguration.h"
 #include "diagnose/verdict.h"
@@ -220,10 +221,13 @@ std::string adapter_of(const NetworkEnd& end, const Equipped& equipped) {
 // The first transfer or connection that got no answer.
 std::optional<std::pair<const Witness*, const LogEvent*>> unanswered(const LogView& view) {
   constexpr std::int64_t kNoAnswer = 12;  // IBV_WC_RETRY_EXC_ERR
+  std::set<const LogEvent*> survived;
+  for (const LogEventRef& warning : survived_warnings(view)) survived.insert(warning.event);
   for (const Witness* witness : view.logs) {
     for (const LogEvent& event : witness->log->events) {
       const bool no_way = event.kind == LogEventKind::ib_setup &&
                           event.text.find("unreachable") != std::string::npos;
+      if (survived.contains(&event)) continue;
       if (no_way || (event.kind == LogEventKind::ib_completion && event.code == kNoAnswer))
         return std::pair(witness, &event);
     }
