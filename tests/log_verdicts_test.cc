@@ -650,14 +650,14 @@ TEST(LogVerdicts, GpuDirectRdmaWithSomeAdaptersOnly) {
   EXPECT_EQ(
       said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-a", 0, "NET/IB/0", 1)),
       "misconfiguration odd=0 likely");
-  // Two jobs: each as it is.
+  // Two jobs: each as it is, here all of one without.
   EXPECT_EQ(
       said("node-a:100:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x1 - "
            "Init START\n"
            "node-b:102:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x2 - "
            "Init START\n" +
            receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 2, "NET/IB/0")),
-      "none");
+      "misconfiguration likely");
 }
 
 TEST(LogVerdicts, SocketsOverWhatLeadsNowhere) {
@@ -717,6 +717,56 @@ TEST(LogVerdicts, RanksWithOtherAdapters) {
                  adapters("node-a", 101, "[0]mlx5_1:1/RoCE") +
                  adapters("node-a", 102, "[0]mlx5_2:1/RoCE")),
             "none");
+}
+
+// Inside one host no adapter is used, whatever it lacks.
+TEST(LogVerdicts, AJobOfOneHostHasNoFaultOfTheNetwork) {
+  const auto off = [](std::string_view host, int pid, std::string_view adapter) {
+    return std::string(host) + ":" + std::to_string(pid) +
+           ":2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 '" + std::string(adapter) +
+           "'\n";
+  };
+  const std::string two = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE";
+  const std::string odd = adapters("node-a", 100, two) + adapters("node-a", 101, two) +
+                          adapters("node-a", 102, two) +
+                          adapters("node-a", 103, "[0]mlx5_0:1/RoCE");
+  EXPECT_EQ(said(inits() + odd), "none");
+  EXPECT_EQ(said(init(0, 8) + init(1, 8) + init(2, 8) + init(3, 8) + odd),
+            "misconfiguration odd=3 likely");
+  EXPECT_EQ(said(inits() + off("node-a", 100, "mlx5_0")), "none");
+  // Of several hosts: only where all adapters are concerned, or no list says that there are others.
+  const std::string elsewhere =
+      "node-b:109:2 [0] NCCL INFO comm 0x9 rank 4 nranks 5 cudaDev 0 nvmlDev 0 busId 1000 commId "
+      "0xab - Init COMPLETE\n";
+  const std::string job = init(0, 5) + init(1, 5) + elsewhere;
+  EXPECT_EQ(said(job + off("node-a", 100, "mlx5_0")), "misconfiguration likely");
+  EXPECT_EQ(said(job + adapters("node-a", 100, two) + adapters("node-b", 109, two) +
+                 off("node-a", 100, "mlx5_0")),
+            "none");
+  EXPECT_EQ(said(job + adapters("node-a", 100, two) + adapters("node-b", 109, two) +
+                 off("node-a", 100, "mlx5_0") + off("node-a", 100, "mlx5_1")),
+            "misconfiguration likely");
+}
+
+// What one job or network has says nothing of another.
+TEST(LogVerdicts, NoGpuDirectRdmaOfOneJobOrNetwork) {
+  const std::string none =
+      receive_line("node-a", 0, "NET/IB/0") + receive_line("node-b", 1, "NET/IB/0");
+  const std::string all =
+      receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 1, "NET/IB/0/GDRDMA");
+  std::vector<Witness> witnesses;
+  witnesses.push_back(read_log_text(none, "first.log"));
+  witnesses.push_back(read_log_text(all, "second.log"));
+  EXPECT_EQ(verdict_words(judge(witnesses)), "misconfiguration likely");
+  witnesses.clear();
+  witnesses.push_back(read_log_text(all, "first.log"));
+  witnesses.push_back(read_log_text(all, "second.log"));
+  EXPECT_EQ(verdict_words(judge(witnesses)), "none");
+  const auto over = [](std::string_view way) { return receive_line("node-a", 0, way); };
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0")), "misconfiguration undecidable");
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0/GDRDMA")), "none");
+  EXPECT_EQ(said(over("NET/Socket/0")), "none");
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0/GDRDMA") + over("NET/IB/0")), "misconfiguration likely");
 }
 
 // Healthy: what only looks like adapters that differ.

@@ -287,7 +287,12 @@ std::vector<DiagnosisFinding> find_adapter_faults(const std::vector<Witness>& wi
   const auto add = [&findings](std::optional<DiagnosisFinding> finding) {
     if (finding) findings.push_back(std::move(*finding));
   };
-  for (const std::vector<ProcessRef>& company : companies.list()) {
+  const std::vector<std::vector<ProcessRef>> list = companies.list();
+  const std::vector<std::optional<bool>> spans = companies_span_hosts(view, companies, list);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    // Inside a host no adapter is used.
+    if (spans[i] == false) continue;
+    const std::vector<ProcessRef>& company = list[i];
     const ByHost hosts = by_host(company, equipment);
     add(find_differing_networks(company));
     add(find_odd_rank(view, hosts, companies));
