@@ -448,6 +448,29 @@ TEST(LogVerdicts, AWarningThatAllSurvivedIsNoFinding) {
   }
 }
 
+TEST(LogVerdicts, LinesOfSeveralRunsAreNotCompared) {
+  const auto later = [](std::string text, std::string_view time) {
+    for (std::size_t at = text.find("11:56:57.6"); at != std::string::npos;
+         at = text.find("11:56:57.6"))
+      text.replace(at, 10, time);
+    return text;
+  };
+  const std::string first = position(0, 10, 10, 9) + position(1, 10, 10, 9);
+  const std::string second = position(2, 5, 5, 4) + position(3, 5, 5, 4);
+  EXPECT_EQ(said(first + later(second, "11:56:59.1")), "missing_rank missing=2,3 certain");
+  EXPECT_EQ(said(first + "restarting\n" + later(second, "12:01:57.6")), "timeout undecidable");
+  // No clock tells: a rank that counts back, other processes on the same GPUs.
+  EXPECT_EQ(said(first + position(0, 5, 5, 4) + second), "timeout undecidable");
+  std::string again = inits();
+  for (std::size_t at = again.find("node-a:1"); at != std::string::npos;
+       at = again.find("node-a:1", at + 1))
+    again.replace(at, 8, "node-a:9");
+  EXPECT_EQ(said(inits() + first + again + second), "timeout undecidable");
+  EXPECT_EQ(said(inits() + first + second), "missing_rank missing=2,3 certain");
+  EXPECT_EQ(said(init(0) + init(1) + first + init(2) + init(3) + second),
+            "missing_rank missing=2,3 certain");  // files of ranks, one behind the other
+}
+
 TEST(LogVerdicts, TimeDecidesWhereItIsSaid) {
   const std::string connect =
       "[2026-05-05 06:16:47] node-a:1:2 [0] x.cc:1 NCCL WARN Connect to 1.2.3.4<5> failed : "

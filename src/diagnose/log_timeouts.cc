@@ -211,7 +211,8 @@ std::optional<DiagnosisFinding> find_mismatch(const WatchdogGroup& group) {
 // The rank that saves a checkpoint while the others wait in the next operation.
 std::optional<DiagnosisFinding> find_lonely_work(const WatchdogGroup& group) {
   const auto waiting = waiting_ranks(group);
-  if (waiting.empty() || group.pairwise || !(group.is_default || group.comparable))
+  if (waiting.empty() || group.pairwise || group.several_runs ||
+      !(group.is_default || group.comparable))
     return std::nullopt;
   const Witness* witness = waiting.front()->lines.front().witness;
   const std::int64_t first = waiting.front()->lines.front().line->line;
@@ -302,11 +303,15 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
         "an operation timed out, and what the watchdogs say of their ranks shows none outstanding";
   const bool pairwise = std::any_of(groups.begin(), groups.end(),
                                     [](const WatchdogGroup* group) { return group->pairwise; });
+  const bool several = std::any_of(groups.begin(), groups.end(),
+                                   [](const WatchdogGroup* group) { return group->several_runs; });
   finding.message =
-      text + (pairwise ? "; who is waited for cannot be told: sends and receives are numbered by "
-                         "each rank for itself, and watchdogs do not name the peer"
-                       : "; who is waited for cannot be told without the watchdog lines of the "
-                         "other ranks");
+      text + (several ? "; who is waited for cannot be told: the lines seem to be of several runs, "
+                        "with a restart or minutes between them"
+              : pairwise ? "; who is waited for cannot be told: sends and receives are numbered by "
+                           "each rank for itself, and watchdogs do not name the peer"
+                         : "; who is waited for cannot be told without the watchdog lines of the "
+                           "other ranks");
   finding.advice =
       "give the logs of all ranks, or their Flight Recorder dumps "
       "(TORCH_NCCL_TRACE_BUFFER_SIZE=2000, "

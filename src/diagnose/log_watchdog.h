@@ -39,6 +39,8 @@ struct WatchdogGroup {
   // Sends and receives are among its operations: these count on the two ranks they concern alone,
   // so that a number is another operation on each rank.
   bool pairwise = false;
+  // Lines of several runs of the job, so that numbers of one do not count for the other.
+  bool several_runs = false;
   std::vector<WatchdogRank> ranks;  // by global rank
 };
 
