@@ -521,8 +521,16 @@ TEST(LogVerdicts, DuplicateGpuByTheRanksOwnLines) {
   const auto findings =
       judge_text(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
                  setup_line("node-a", 3, 2, "5d000"));
-  EXPECT_EQ(verdict_words(findings), "duplicate_gpu odd=0,1 likely");
+  EXPECT_EQ(verdict_words(findings), "duplicate_gpu odd=0,1 undecidable");
   ASSERT_EQ(findings[0].evidence.size(), 2U);
+  // NCCL counts what is on the host: it is one machine.
+  const auto counted = [](std::string_view counts) {
+    return said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
+                "node-a:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 3 " + std::string(counts) +
+                " localRank 0 MNNVL 0\n");
+  };
+  EXPECT_EQ(counted("nNodes 2 localRanks 2"), "duplicate_gpu odd=0,1 likely");
+  EXPECT_EQ(counted("nNodes 3 localRanks 1"), "none");
   EXPECT_EQ(findings[0].evidence[0], "run.log:1: node-a: rank 0 nranks 3 cudaDev 0 busId 3b000");
   // Another bus, another host, another communicator.
   EXPECT_EQ(said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "5d000")),
@@ -559,6 +567,13 @@ TEST(LogVerdicts, MachinesOfOneNameAreNoDuplicateGpu) {
             "none");
   EXPECT_EQ(said(setup_line("localhost", 1, 0, "3b000") + setup_line("localhost", 2, 1, "3b000")),
             "none");
+  // Machines of one GPU each, of uneven numbers, or processes on one GPU: the lines are the same.
+  std::string single;
+  for (const int rank : {0, 1, 2}) single += setup_line("worker", 1 + rank, rank, "3b000");
+  EXPECT_EQ(said(single), "duplicate_gpu odd=0-2 undecidable");
+  EXPECT_EQ(said(setup_line("worker", 1, 0, "3b000") + setup_line("worker", 2, 1, "5d000") +
+                 setup_line("worker", 3, 2, "3b000")),
+            "duplicate_gpu odd=0,2 undecidable");
   // Two machines of two GPUs, or four processes on two GPUs: the lines are the same.
   std::string even;
   for (int rank = 0; rank < 4; ++rank) {
