@@ -66,7 +66,7 @@ struct CommCalls {
 };
 using CallsOf = std::map<std::pair<const Witness*, LogCommId>, CommCalls>;
 
-CallsOf calls_of(const LogView& view) {
+CallsOf comm_calls(const LogView& view) {
   CallsOf calls;
   for (const Witness* witness : view.logs) {
     for (const LogCall& call : witness->log->calls) {
@@ -152,11 +152,11 @@ std::vector<Row> rows_by(const std::vector<Side>& sides, NumberOf number_of, std
   return result;
 }
 
-std::int64_t by_place(const Side& /*side*/, std::size_t place) {
+std::int64_t place_number(const Side& /*side*/, std::size_t place) {
   return static_cast<std::int64_t>(place);
 }
 
-std::int64_t by_op_count(const Side& side, std::size_t place) {
+std::int64_t op_count_number(const Side& side, std::size_t place) {
   return side.calls[place]->op_count;
 }
 
@@ -396,12 +396,14 @@ std::optional<DiagnosisFinding> first_difference(const LogGroup& group,
 
 // Behind a place at which op counts differ, a rank's lines may be lost.
 std::optional<DiagnosisFinding> difference_behind(const LogGroup& group,
-                                                  const std::vector<Side>& sides, std::size_t place,
-                                                  std::size_t all) {
+                                                  const std::vector<Side>& sides,
+                                                  std::size_t place) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), numbers_rise))
     return std::nullopt;
-  if (!first_difference(group, sides, rows_by(sides, by_place, place, all))) return std::nullopt;
-  std::vector<Row> rows = rows_by(sides, by_op_count, place, all);
+  if (!first_difference(group, sides, rows_by(sides, place_number, place, kAll)))
+    return std::nullopt;
+  std::vector<Row> rows = rows_by(sides, op_count_number, place, kAll);
   for (Row& row : rows) row.by_op_count = row.doubtful = true;
   return first_difference(group, sides, rows);
 }
@@ -414,20 +416,20 @@ std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
   if (!from_start) {
     if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), counts_calls))
       return std::nullopt;
-    std::vector<Row> rows = rows_by(sides, by_op_count, 0, kAll);
+    std::vector<Row> rows = rows_by(sides, op_count_number, 0, kAll);
     for (Row& row : rows) row.by_op_count = true;
     return first_difference(group, sides, rows);
   }
   // Where all made the same calls in whatever order, no line is lost.
   const std::size_t agreed = is_reordered(sides) ? kAll : numbers_agree_until(sides);
-  if (auto finding = first_difference(group, sides, rows_by(sides, by_place, 0, agreed)))
+  if (auto finding = first_difference(group, sides, rows_by(sides, place_number, 0, agreed)))
     return finding;
-  return agreed == kAll ? std::nullopt : difference_behind(group, sides, agreed, kAll);
+  return agreed == kAll ? std::nullopt : difference_behind(group, sides, agreed);
 }
 
 std::vector<DiagnosisFinding> find_calls(const std::vector<Witness>& witnesses) {
   const LogView view = make_log_view(witnesses);
-  const CallsOf calls = calls_of(view);
+  const CallsOf calls = comm_calls(view);
   std::vector<DiagnosisFinding> findings;
   for (const LogGroup& group : view.groups) {
     const std::vector<Side> sides = sides_of(group, calls);

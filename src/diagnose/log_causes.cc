@@ -101,20 +101,24 @@ struct CleanEnd {
   bool clean = false;
 };
 
-using LastCalls =
-    std::map<std::pair<const Witness*, std::uint32_t>, std::pair<std::int64_t, std::int64_t>>;
+// Of each log, by communicator: the last call's line, and how many there are.
+struct LastCall {
+  std::int64_t line = 0;
+  std::int64_t calls = 0;
+};
+using LastCalls = std::map<const Witness*, std::vector<LastCall>>;
 
-// By communicator: the last call's line, and how many there are.
 LastCalls last_calls(const LogView& view) {
-  LastCalls calls;
+  LastCalls last;
   for (const Witness* witness : view.logs) {
+    std::vector<LastCall>& rows = last[witness];
+    rows.resize(witness->log->comms.size());
     for (const LogCall& call : witness->log->calls) {
-      auto& [line, count] = calls[{witness, call.comm.value}];
-      line = std::max(line, call.line);
-      ++count;
+      rows[call.comm.index()].line = call.line;
+      ++rows[call.comm.index()].calls;
     }
   }
-  return calls;
+  return last;
 }
 
 CleanEnd clean_end_of(const LogGroup& group, const LastCalls& calls) {
@@ -125,14 +129,14 @@ CleanEnd clean_end_of(const LogGroup& group, const LastCalls& calls) {
   for (const LogMember& member : group.members) {
     const LogComm& comm = member.facts();
     if (comm.end_line == 0 || comm.abort_line > 0) return end;
-    const auto found = calls.find({member.witness, member.comm.value});
-    if (found == calls.end()) {
+    const LastCall& last = calls.at(member.witness)[member.comm.index()];
+    if (last.calls == 0) {
       ++silent;
       continue;
     }
-    const auto [until, is_new] = end.called_until.try_emplace(member.witness, found->second.first);
-    if (!is_new) until->second = std::min(until->second, found->second.first);
-    end.calls += found->second.second;
+    const auto [until, is_new] = end.called_until.try_emplace(member.witness, last.line);
+    if (!is_new) until->second = std::min(until->second, last.line);
+    end.calls += last.calls;
   }
   end.clean = silent == 0 || end.calls == 0;
   return end;

@@ -1,7 +1,6 @@
 // Which processes are one job.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -118,8 +117,9 @@ inline std::vector<std::optional<bool>> companies_span_hosts(
   }
   for (const Witness* witness : view.logs) {
     for (const LogComm& comm : witness->log->comms) {
-      std::optional<bool>& known = spans[company_of.at({witness, comm.process})];
-      if (comm.nodes == 1 && !known) known = false;
+      const std::size_t company = company_of.at({witness, comm.process});
+      if (comm.nodes == 1 && comm.nranks >= largest[company] && !spans[company])
+        spans[company] = false;
     }
   }
   for (const Witness* witness : view.logs) {

@@ -75,7 +75,7 @@ Announced announced_by(std::string_view word) {
   return named || holds("token") ? Announced::perhaps : Announced::nothing;
 }
 
-bool is_number(std::string_view text) {
+bool is_plain_number(std::string_view text) {
   return text.size() <= 12 &&
          std::all_of(text.begin(), text.end(), [](char c) { return secret_digit(c) || c == '.'; });
 }
@@ -84,17 +84,17 @@ bool is_number(std::string_view text) {
 bool is_harmless(std::string_view word, Announced announced, std::string_view value) {
   if (value.empty()) return true;
   const bool own = word.starts_with("NCCL_") || word.starts_with("RCCL_");
-  if (is_number(value)) return own || announced == Announced::perhaps;
+  if (is_plain_number(value)) return own || announced == Announced::perhaps;
   return value.starts_with('/') && (own || word == "PWD" || word == "OLDPWD");
 }
 
-std::size_t behind_blanks(std::string_view text, std::size_t at) {
+std::size_t past_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && secret_blank(text[at])) ++at;
   return at;
 }
 
 // A quotation mark, also as JSON within JSON writes it (\").
-std::size_t behind_quote(std::string_view text, std::size_t at) {
+std::size_t past_quote(std::string_view text, std::size_t at) {
   if (at + 1 < text.size() && text[at] == '\\' && secret_quote(text[at + 1])) return at + 2;
   return at < text.size() && secret_quote(text[at]) ? at + 1 : at;
 }
@@ -104,22 +104,22 @@ std::size_t behind_quote(std::string_view text, std::size_t at) {
 std::size_t value_begins(std::string_view text, std::size_t at, bool option) {
   constexpr std::string_view kSet = " set by environment to ";
   if (text.substr(at).starts_with(kSet)) return at + kSet.size();
-  const std::size_t quoted = behind_quote(text, at);
-  std::size_t next = behind_blanks(text, quoted);
+  const std::size_t quoted = past_quote(text, at);
+  std::size_t next = past_blanks(text, quoted);
   const bool sign = next < text.size() && (text[next] == '=' || text[next] == ':');
   if (sign) {
     while (next < text.size() && (text[next] == '=' || text[next] == ':' || text[next] == '>'))
       ++next;
-    return behind_blanks(text, next);
+    return past_blanks(text, next);
   }
   const bool listed = next < text.size() && text[next] == ',' && quoted > at;
   if (!option || (next == quoted && !listed)) return std::string_view::npos;
-  return listed ? behind_blanks(text, next + 1) : next;
+  return listed ? past_blanks(text, next + 1) : next;
 }
 
 // Where it ends: at the quotation mark that it begins with, else at a blank.
 std::size_t value_ends(std::string_view text, std::size_t from, bool line) {
-  const std::size_t inside = behind_quote(text, from);
+  const std::size_t inside = past_quote(text, from);
   if (inside > from) return std::min(text.find(text[inside - 1], inside), text.size());
   if (line) return std::min(text.find_first_of("\"'", from), text.size());
   std::size_t to = std::min(text.find_first_of(" \t\"'", from), text.size());
@@ -127,13 +127,13 @@ std::size_t value_ends(std::string_view text, std::size_t from, bool line) {
   return to;
 }
 
-struct Value {
+struct SecretValue {
   std::size_t from = 0;
   std::size_t to = 0;  // `from` where there is none
 };
 
 // The secret that the word at `at` announces.
-Value announced_value(std::string_view text, std::size_t at) {
+SecretValue announced_value(std::string_view text, std::size_t at) {
   constexpr std::size_t kLongestWord = 128;
   std::size_t to = at;
   while (to < text.size() && to - at < kLongestWord && is_key_character(text[to])) ++to;
@@ -148,9 +148,9 @@ Value announced_value(std::string_view text, std::size_t at) {
   std::size_t from = value_begins(text, to, bearer || word.starts_with('-'));
   if (from == std::string_view::npos) return {};
   const std::size_t end = value_ends(text, from, announced == Announced::line);
-  from = std::min(behind_quote(text, from), end);
+  from = std::min(past_quote(text, from), end);
   const std::string_view value = text.substr(from, end - from);
-  return is_harmless(word, announced, value) ? Value{} : Value{from, end};
+  return is_harmless(word, announced, value) ? SecretValue{} : SecretValue{from, end};
 }
 
 // What stands before the host in "https://name:password@host", "//name:password@host" and
@@ -191,7 +191,7 @@ std::string without_secrets(std::string_view whole) {
   std::string out;
   bool in_word = false;
   for (std::size_t at = 0; at < text.size();) {
-    const Value value = in_word ? Value{} : announced_value(text, at);
+    const SecretValue value = in_word ? SecretValue{} : announced_value(text, at);
     if (value.to > value.from) {
       out.append(text.substr(at, value.from - at));
       out += kHidden;
