@@ -336,6 +336,11 @@ TEST(LogVerdicts, SendsAndReceivesHaveNoNumberInCommon) {
   const auto findings = judge_text(waits(0, 7, "SEND", pipeline) + waits(1, 7, "RECV", pipeline));
   EXPECT_NE(findings[0].message.find("rank 0 waits in SEND 7"), std::string::npos);
   EXPECT_NE(findings[0].message.find("rank 1 waits in RECV 7"), std::string::npos);
+  // A line that does not name the operation counts as the others under its number.
+  const auto named =
+      judge_text(position(0, 9, 9, 8) + caught(1, 9, "ALLREDUCE", 8, 8) + position(1, 9, 9, 8));
+  EXPECT_NE(named[0].message.find("ranks 0,1 wait in ALLREDUCE 9"), std::string::npos)
+      << named[0].message;
   // Collectives of any group are compared as ever.
   EXPECT_EQ(said(waits(0, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +
                  waits(1, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +

@@ -61,14 +61,13 @@ bool some_are_left(const GdrJob& job) {
   std::map<ProcessRef, std::set<std::string>> disabled;
   for (const auto& [witness, event] : job.disabled)
     disabled[{witness, event->process}].insert(event->detail);
-  for (const auto& [process, names] : disabled) {
-    for (const LogInterfaces& list : process.witness->log->interfaces) {
-      if (list.kind != LogInterfaces::Kind::ib || list.process != process.id) continue;
-      // "mlx5_0:1/RoCE"
-      if (std::any_of(list.names.begin(), list.names.end(), [&names = names](const auto& name) {
-            return !names.contains(name.substr(0, name.find(':')));
-          }))
-        return true;
+  for (const auto& row : disabled) {
+    const auto has_it = [&row](const std::string& name) {  // "mlx5_0:1/RoCE"
+      return !row.second.contains(name.substr(0, name.find(':')));
+    };
+    for (const LogInterfaces& list : row.first.witness->log->interfaces) {
+      if (list.kind != LogInterfaces::Kind::ib || list.process != row.first.id) continue;
+      if (std::any_of(list.names.begin(), list.names.end(), has_it)) return true;
     }
   }
   return false;

@@ -16,6 +16,7 @@
 // its own, while others wait.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "diagnose/log_call_ends.h"
 #include "diagnose/log_causes.h"
@@ -264,6 +265,23 @@ std::string reports_of(const std::vector<const WatchdogGroup*>& groups) {
   return {};
 }
 
+// What ranks wait in, by number. Where a rank's lines do not say it, what all others do.
+using OpsAt = std::map<std::int64_t, std::set<std::string>>;
+
+OpsAt ops_waited_in(const std::vector<const WatchdogRank*>& waiting) {
+  OpsAt ops;
+  for (const WatchdogRank* rank : waiting) {
+    if (!rank->op.empty()) ops[rank->waits_at].insert(rank->op);
+  }
+  return ops;
+}
+
+std::string op_of_wait(const WatchdogRank& rank, const OpsAt& ops) {
+  const auto known = ops.find(rank.waits_at);
+  const bool only = known != ops.end() && known->second.size() == 1;
+  return rank.op.empty() && only ? *known->second.begin() : rank.op;
+}
+
 // Nobody can be named: who waits where, and whose lines are missing.
 DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   const WatchdogGroup& first = *groups.front();
@@ -272,10 +290,11 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   std::string text;
   for (const WatchdogGroup* group : groups) {
     const auto waiting = waiting_ranks(*group);
+    const OpsAt ops = ops_waited_in(waiting);
     std::map<std::pair<std::int64_t, std::string>, std::vector<std::int64_t>> by_operation;
     for (const WatchdogRank* rank : waiting) {
-      by_operation[{rank->waits_at, rank->op}].push_back(rank->rank >= 0 ? rank->rank
-                                                                         : rank->group_rank);
+      by_operation[{rank->waits_at, op_of_wait(*rank, ops)}].push_back(
+          rank->rank >= 0 ? rank->rank : rank->group_rank);
       if (rank->rank >= 0) finding.consequences.push_back(rank->rank);
     }
     for (auto& [operation, ranks] : by_operation) {
