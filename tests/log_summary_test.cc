@@ -109,5 +109,30 @@ TEST(LogSummary, SetupsThatDidNotFinishAreTold) {
 
 TEST(LogSummary, NothingWithoutALog) { EXPECT_TRUE(summarize_logs({}).empty()); }
 
+TEST(LogSummary, WarningsThatNoVerdictTells) {
+  const auto open = [](std::string_view text) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(read_log_text(text));
+    return open_warnings(witnesses);
+  };
+  const std::string warning = "node-a:1:1 [0] x.cc:1 NCCL WARN Something new happened\n";
+  ASSERT_EQ(open(warning).size(), 1U);
+  EXPECT_TRUE(open(warning)[0].starts_with("1 warning is not understood: run.log:1: "))
+      << open(warning)[0];
+  ASSERT_EQ(open(warning + warning).size(), 1U);
+  EXPECT_TRUE(
+      open(warning + warning)[0].starts_with("2 warnings are not understood, first run.log:1: "));
+  EXPECT_TRUE(open("node-a:1:1 [0] NCCL INFO NET/Plugin : none\n").empty());
+  // One that all ranks survived is named as such.
+  const std::string comm =
+      "node-a:1:1 [0] NCCL INFO comm 0x5 rank 0 nranks 1 cudaDev 0 busId 1000 ";
+  const auto over = open(comm + "commId 0x7 - Init COMPLETE\n" + warning +
+                         "node-a:1:1 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 "
+                         "count 8 datatype 7 op 0 root 0 comm 0x5 [nranks=1] stream 0x1\n" +
+                         comm + "- Destroy COMPLETE\n");
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_TRUE(over[0].starts_with("1 warning came to nothing")) << over[0];
+}
+
 }  // namespace
 }  // namespace commlens

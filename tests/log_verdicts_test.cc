@@ -92,6 +92,14 @@ TEST(LogVerdicts, WhoMadeOneCallLessAndWritesOnIsMissing) {
             "AllReduce: opCount 0 sendbuff 0x7e recvbuff 0x7e count 8 datatype 7 op 0 root 0 comm "
             "0x93 [nranks=2] stream 0x1");
   EXPECT_EQ(said(held + later + timeouts), "timeout undecidable");
+  // It may wait in a receive, of that communicator or of another.
+  EXPECT_EQ(said(calls + call(3, "Recv", 1, 8) + later + timeouts), "timeout undecidable");
+  // A line in the middle was lost: the last call is the one that the others made last.
+  std::string gap = inits();
+  for (int rank = 0; rank < 4; ++rank) gap += call(rank, "AllReduce", 0, 8);
+  for (int rank = 0; rank < 3; ++rank) gap += call(rank, "AllReduce", 1, 8);
+  for (int rank = 0; rank < 4; ++rank) gap += call(rank, "AllReduce", 2, 8);
+  EXPECT_EQ(said(gap + later + timeouts), "timeout undecidable");
 }
 
 TEST(LogVerdicts, AnotherOperation) {
@@ -130,6 +138,72 @@ TEST(LogVerdicts, WithoutInitialisationByOpCount) {
   EXPECT_EQ(said(call(0, "AllReduce", 3, 8) + call(1, "AllGather", 3, 8)), "none");
   // Calls of one group share a count: nothing to compare by.
   EXPECT_EQ(said(others + call(2, "AllGather", 3, 8) + call(2, "AllGather", 3, 9)), "none");
+}
+
+// opCount tells that a line of rank 1 is not in the log: nothing behind it is rank 1's fault.
+TEST(LogVerdicts, ALineThatIsLostIsNoOtherCall) {
+  const auto job = [](const std::string& of_rank_1, std::string_view last_op = "AllReduce") {
+    std::string text = inits();
+    for (const int rank : {0, 2, 3}) {
+      text += call(rank, "AllReduce", 0, 8) + call(rank, "AllGather", 1, 8) +
+              call(rank, "AllReduce", 2, 9);
+      text += call(rank, rank == 2 ? last_op : "AllReduce", 3, 10);
+    }
+    return text + of_rank_1;
+  };
+  const std::string first = call(1, "AllReduce", 0, 8);
+  const std::string second = call(1, "AllGather", 1, 8);
+  const std::string rest = call(1, "AllReduce", 2, 9) + call(1, "AllReduce", 3, 10);
+  EXPECT_EQ(said(job(first + second + rest)), "none");
+  EXPECT_EQ(said(job(first + rest)), "none");
+  EXPECT_EQ(said(job(second + rest)), "none");
+  // Another call in its place is one, and behind a lost line nobody is named.
+  EXPECT_EQ(said(job(first + call(1, "AllReduce", 1, 8) + rest)), "op_mismatch odd=1 certain");
+  EXPECT_EQ(said(job(first + second + rest, "Reduce")), "op_mismatch odd=2 certain");
+  EXPECT_EQ(said(job(first + rest, "Reduce")), "op_mismatch undecidable");
+  // A call too many is counted like any other.
+  EXPECT_EQ(said(job(first + call(1, "Reduce", 1, 8) + call(1, "AllGather", 2, 8))),
+            "op_mismatch odd=1 certain");
+  // Its head is lost, or the line was cut before "opCount".
+  for (const std::size_t from : {8, 27, 43}) {
+    EXPECT_EQ(said(job(first + second.substr(from) + rest)), "none") << second.substr(from);
+  }
+  // Sends and receives take numbers, too, and are not the same on all ranks.
+  std::string pairs = inits();
+  for (int rank = 0; rank < 4; ++rank) {
+    const bool sends = rank < 2;
+    pairs += call(rank, "AllReduce", 0, 8);
+    if (sends) pairs += call(rank, rank == 0 ? "Send" : "Recv", 1, 4);
+    pairs += call(rank, rank == 2 ? "AllGather" : "AllReduce", sends ? 2 : 1, 8);
+  }
+  EXPECT_EQ(said(pairs), "op_mismatch odd=2 certain");
+}
+
+// One of the lines of a pair is lost: those behind it are no pair.
+TEST(LogVerdicts, AReceiveThatIsLostShiftsThePairs) {
+  const auto p2p_call = [](int rank, std::string_view op, int op_count, int peer, int count) {
+    std::string text = call(rank, op, op_count, count);
+    return text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
+  };
+  std::string sends = inits();
+  for (const int number : {0, 1, 2}) sends += p2p_call(0, "Send", number, 1, 10 + number);
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 0, 0, 10) + p2p_call(1, "Recv", 2, 0, 12)), "none");
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 1, 0, 11) + p2p_call(1, "Recv", 2, 0, 12)), "none");
+  EXPECT_EQ(said(sends + p2p_call(1, "Recv", 0, 0, 10) + p2p_call(1, "Recv", 1, 0, 12)),
+            "size_mismatch undecidable");
+}
+
+// RCCL: of an all-to-all-v each rank passes sizes of its own.
+TEST(LogVerdicts, AnAllToAllVIsUneven) {
+  for (const std::string op : {"AllToAllv", "AllToAll"}) {
+    std::string text = inits();
+    for (int rank = 0; rank < 4; ++rank) text += call(rank, op, 0, rank == 2 ? 11 : 10);
+    EXPECT_EQ(said(text), op == "AllToAllv" ? "none" : "size_mismatch odd=2 certain");
+  }
+  std::string text = inits();
+  for (int rank = 0; rank < 4; ++rank)
+    text += call(rank, rank == 2 ? "AllReduce" : "AllToAllv", 0, 10 + rank);
+  EXPECT_EQ(said(text), "op_mismatch odd=2 certain");
 }
 
 TEST(LogVerdicts, AnotherOrder) {
@@ -232,6 +306,48 @@ TEST(LogVerdicts, WaitingInDifferentOperations) {
             "timeout undecidable");
 }
 
+// Each rank of a pipeline makes other sends and receives, and numbers them for itself.
+TEST(LogVerdicts, SendsAndReceivesHaveNoNumberInCommon) {
+  const auto waits = [](int rank, int seq, std::string_view op, std::string_view group) {
+    return caught(rank, seq, op, 8, 8) + position(rank, seq, seq, seq - 1, group);
+  };
+  for (const std::string_view group :
+       {"PG ID 0 PG GUID 0(default_pg)", "PG ID 5 PG GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)"}) {
+    EXPECT_EQ(said(waits(0, 41, "RECV", group) + waits(1, 41, "SEND", group) +
+                   waits(2, 41, "RECV", group) + waits(3, 41, "RECV", group)),
+              "timeout undecidable");
+    for (const std::string_view op : {"COALESCED", "RECV", "SEND", "RECVANYSOURCE"}) {
+      EXPECT_EQ(said(waits(0, 21, op, group) + waits(1, 41, op, group) + waits(2, 41, op, group)),
+                "timeout undecidable");
+    }
+    // One that waits in a collective of such a group has made sends as well.
+    EXPECT_EQ(said(waits(0, 9, "ALLREDUCE", group) + waits(1, 9, "ALLREDUCE", group) +
+                   waits(2, 9, "RECV", group)),
+              "timeout undecidable");
+  }
+  // Lines that do not name the operation: the group's name tells.
+  const std::string_view pipeline = "PG ID 5 PG GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)";
+  EXPECT_EQ(said(position(0, 41, 41, 40, pipeline) + position(1, 41, 41, 40, pipeline) +
+                 position(2, 21, 21, 20, pipeline)),
+            "timeout undecidable");
+  EXPECT_EQ(
+      said("Saving checkpoint to /x\n" + waits(1, 9, "RECV", "PG ID 0 PG GUID 0(default_pg)")),
+      "timeout undecidable");
+  const auto findings = judge_text(waits(0, 7, "SEND", pipeline) + waits(1, 7, "RECV", pipeline));
+  EXPECT_NE(findings[0].message.find("rank 0 waits in SEND 7"), std::string::npos);
+  EXPECT_NE(findings[0].message.find("rank 1 waits in RECV 7"), std::string::npos);
+  // A line that does not name the operation counts as the others under its number.
+  const auto named =
+      judge_text(position(0, 9, 9, 8) + caught(1, 9, "ALLREDUCE", 8, 8) + position(1, 9, 9, 8));
+  EXPECT_NE(named[0].message.find("ranks 0,1 wait in ALLREDUCE 9"), std::string::npos)
+      << named[0].message;
+  // Collectives of any group are compared as ever.
+  EXPECT_EQ(said(waits(0, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +
+                 waits(1, 9, "ALLREDUCE", "PG ID 5 PG GUID 23(TENSOR)") +
+                 waits(2, 9, "BROADCAST", "PG ID 5 PG GUID 23(TENSOR)")),
+            "op_mismatch odd=2 certain");
+}
+
 TEST(LogVerdicts, BeforeGroupsWereNamed) {
   const auto old = [](int rank, int seq, std::string_view op) {
     return "[E ProcessGroupNCCL.cpp:475] [Rank " + std::to_string(rank) +
@@ -301,6 +417,65 @@ TEST(LogVerdicts, TheFirstErrorCountsNotItsEchoes) {
             "crash likely");
 }
 
+std::string destroyed(int rank) {
+  const std::string number = std::to_string(rank);
+  return "node-a:" + std::to_string(100 + rank) + ":1 [" + number + "] NCCL INFO comm 0x5" +
+         number + " rank " + number + " nranks 4 cudaDev " + number + " busId " + number +
+         "000 - Destroy COMPLETE\n";
+}
+
+// All ranks called on and ended in good order: the warning is not what ended the job.
+TEST(LogVerdicts, AWarningThatAllSurvivedIsNoFinding) {
+  std::string calls;
+  std::string ends;
+  for (int rank = 0; rank < 4; ++rank) {
+    calls += call(rank, "AllReduce", 0, 8);
+    ends += destroyed(rank);
+  }
+  for (const std::string_view words :
+       {"misc/socket.cc:600 NCCL WARN Connect to 10.0.0.1<1234> failed : Connection refused",
+        "transport/net_ib.cc:93 NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
+        "transport/p2p.cc:5 NCCL WARN Cuda failure 'peer access is already enabled'",
+        "transport/net_ib.cc:9 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44> with "
+        "status=12 opcode=0 len=0 vendor err 129 (Recv)"}) {
+    const std::string warning = "node-a:100:2 [0] " + std::string(words) + "\n";
+    EXPECT_EQ(said(inits() + warning + calls + ends + "training finished\n"), "none") << words;
+    EXPECT_EQ(said(warning + inits() + calls + ends), "none") << words;
+    // One did not end, one did not call on, or nothing came behind it.
+    EXPECT_NE(said(inits() + warning + calls + ends.substr(0, ends.find("node-a:103"))), "none");
+    EXPECT_NE(said(inits() + warning + calls.substr(0, calls.find("node-a:103")) + ends), "none");
+    EXPECT_NE(said(inits() + calls + warning + ends), "none");
+    EXPECT_NE(said(inits() + warning), "none");
+    // How a process ended is no warning.
+    EXPECT_EQ(said(inits() + calls + ends + "node-a:103:103: Segmentation fault\n").substr(0, 4),
+              said(inits() + warning + calls + ends + "node-a:103:103: Segmentation fault\n")
+                  .substr(0, 4));
+  }
+}
+
+TEST(LogVerdicts, LinesOfSeveralRunsAreNotCompared) {
+  const auto later = [](std::string text, std::string_view time) {
+    for (std::size_t at = text.find("11:56:57.6"); at != std::string::npos;
+         at = text.find("11:56:57.6"))
+      text.replace(at, 10, time);
+    return text;
+  };
+  const std::string first = position(0, 10, 10, 9) + position(1, 10, 10, 9);
+  const std::string second = position(2, 5, 5, 4) + position(3, 5, 5, 4);
+  EXPECT_EQ(said(first + later(second, "11:56:59.1")), "missing_rank missing=2,3 certain");
+  EXPECT_EQ(said(first + "restarting\n" + later(second, "12:01:57.6")), "timeout undecidable");
+  // No clock tells: a rank that counts back, other processes on the same GPUs.
+  EXPECT_EQ(said(first + position(0, 5, 5, 4) + second), "timeout undecidable");
+  std::string again = inits();
+  for (std::size_t at = again.find("node-a:1"); at != std::string::npos;
+       at = again.find("node-a:1", at + 1))
+    again.replace(at, 8, "node-a:9");
+  EXPECT_EQ(said(inits() + first + again + second), "timeout undecidable");
+  EXPECT_EQ(said(inits() + first + second), "missing_rank missing=2,3 certain");
+  EXPECT_EQ(said(init(0) + init(1) + first + init(2) + init(3) + second),
+            "missing_rank missing=2,3 certain");  // files of ranks, one behind the other
+}
+
 TEST(LogVerdicts, TimeDecidesWhereItIsSaid) {
   const std::string connect =
       "[2026-05-05 06:16:47] node-a:1:2 [0] x.cc:1 NCCL WARN Connect to 1.2.3.4<5> failed : "
@@ -351,8 +526,16 @@ TEST(LogVerdicts, DuplicateGpuByTheRanksOwnLines) {
   const auto findings =
       judge_text(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
                  setup_line("node-a", 3, 2, "5d000"));
-  EXPECT_EQ(verdict_words(findings), "duplicate_gpu odd=0,1 likely");
+  EXPECT_EQ(verdict_words(findings), "duplicate_gpu odd=0,1 undecidable");
   ASSERT_EQ(findings[0].evidence.size(), 2U);
+  // NCCL counts what is on the host: it is one machine.
+  const auto counted = [](std::string_view counts) {
+    return said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "3b000") +
+                "node-a:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 3 " + std::string(counts) +
+                " localRank 0 MNNVL 0\n");
+  };
+  EXPECT_EQ(counted("nNodes 2 localRanks 2"), "duplicate_gpu odd=0,1 likely");
+  EXPECT_EQ(counted("nNodes 3 localRanks 1"), "none");
   EXPECT_EQ(findings[0].evidence[0], "run.log:1: node-a: rank 0 nranks 3 cudaDev 0 busId 3b000");
   // Another bus, another host, another communicator.
   EXPECT_EQ(said(setup_line("node-a", 1, 0, "3b000") + setup_line("node-a", 2, 1, "5d000")),
@@ -389,6 +572,13 @@ TEST(LogVerdicts, MachinesOfOneNameAreNoDuplicateGpu) {
             "none");
   EXPECT_EQ(said(setup_line("localhost", 1, 0, "3b000") + setup_line("localhost", 2, 1, "3b000")),
             "none");
+  // Machines of one GPU each, of uneven numbers, or processes on one GPU: the lines are the same.
+  std::string single;
+  for (const int rank : {0, 1, 2}) single += setup_line("worker", 1 + rank, rank, "3b000");
+  EXPECT_EQ(said(single), "duplicate_gpu odd=0-2 undecidable");
+  EXPECT_EQ(said(setup_line("worker", 1, 0, "3b000") + setup_line("worker", 2, 1, "5d000") +
+                 setup_line("worker", 3, 2, "3b000")),
+            "duplicate_gpu odd=0,2 undecidable");
   // Two machines of two GPUs, or four processes on two GPUs: the lines are the same.
   std::string even;
   for (int rank = 0; rank < 4; ++rank) {
@@ -503,14 +693,14 @@ TEST(LogVerdicts, GpuDirectRdmaWithSomeAdaptersOnly) {
   EXPECT_EQ(
       said(receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-a", 0, "NET/IB/0", 1)),
       "misconfiguration odd=0 likely");
-  // Two jobs: each as it is.
+  // Two jobs: each as it is, here all of one without.
   EXPECT_EQ(
       said("node-a:100:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x1 - "
            "Init START\n"
            "node-b:102:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 commId 0x2 - "
            "Init START\n" +
            receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 2, "NET/IB/0")),
-      "none");
+      "misconfiguration likely");
 }
 
 TEST(LogVerdicts, SocketsOverWhatLeadsNowhere) {
@@ -570,6 +760,56 @@ TEST(LogVerdicts, RanksWithOtherAdapters) {
                  adapters("node-a", 101, "[0]mlx5_1:1/RoCE") +
                  adapters("node-a", 102, "[0]mlx5_2:1/RoCE")),
             "none");
+}
+
+// Inside one host no adapter is used, whatever it lacks.
+TEST(LogVerdicts, AJobOfOneHostHasNoFaultOfTheNetwork) {
+  const auto off = [](std::string_view host, int pid, std::string_view adapter) {
+    return std::string(host) + ":" + std::to_string(pid) +
+           ":2 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 '" + std::string(adapter) +
+           "'\n";
+  };
+  const std::string two = "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE";
+  const std::string odd = adapters("node-a", 100, two) + adapters("node-a", 101, two) +
+                          adapters("node-a", 102, two) +
+                          adapters("node-a", 103, "[0]mlx5_0:1/RoCE");
+  EXPECT_EQ(said(inits() + odd), "none");
+  EXPECT_EQ(said(init(0, 8) + init(1, 8) + init(2, 8) + init(3, 8) + odd),
+            "misconfiguration odd=3 likely");
+  EXPECT_EQ(said(inits() + off("node-a", 100, "mlx5_0")), "none");
+  // Of several hosts: only where all adapters are concerned, or no list says that there are others.
+  const std::string elsewhere =
+      "node-b:109:2 [0] NCCL INFO comm 0x9 rank 4 nranks 5 cudaDev 0 nvmlDev 0 busId 1000 commId "
+      "0xab - Init COMPLETE\n";
+  const std::string job = init(0, 5) + init(1, 5) + elsewhere;
+  EXPECT_EQ(said(job + off("node-a", 100, "mlx5_0")), "misconfiguration likely");
+  EXPECT_EQ(said(job + adapters("node-a", 100, two) + adapters("node-b", 109, two) +
+                 off("node-a", 100, "mlx5_0")),
+            "none");
+  EXPECT_EQ(said(job + adapters("node-a", 100, two) + adapters("node-b", 109, two) +
+                 off("node-a", 100, "mlx5_0") + off("node-a", 100, "mlx5_1")),
+            "misconfiguration likely");
+}
+
+// What one job or network has says nothing of another.
+TEST(LogVerdicts, NoGpuDirectRdmaOfOneJobOrNetwork) {
+  const std::string none =
+      receive_line("node-a", 0, "NET/IB/0") + receive_line("node-b", 1, "NET/IB/0");
+  const std::string all =
+      receive_line("node-a", 0, "NET/IB/0/GDRDMA") + receive_line("node-b", 1, "NET/IB/0/GDRDMA");
+  std::vector<Witness> witnesses;
+  witnesses.push_back(read_log_text(none, "first.log"));
+  witnesses.push_back(read_log_text(all, "second.log"));
+  EXPECT_EQ(verdict_words(judge(witnesses)), "misconfiguration likely");
+  witnesses.clear();
+  witnesses.push_back(read_log_text(all, "first.log"));
+  witnesses.push_back(read_log_text(all, "second.log"));
+  EXPECT_EQ(verdict_words(judge(witnesses)), "none");
+  const auto over = [](std::string_view way) { return receive_line("node-a", 0, way); };
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0")), "misconfiguration undecidable");
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0/GDRDMA")), "none");
+  EXPECT_EQ(said(over("NET/Socket/0")), "none");
+  EXPECT_EQ(said(over("NET/AWS Libfabric/0/GDRDMA") + over("NET/IB/0")), "misconfiguration likely");
 }
 
 // Healthy: what only looks like adapters that differ.

@@ -121,6 +121,97 @@ TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
   EXPECT_EQ(without_secrets("password=horse token: horse2"), "password=(hidden) token: (hidden)");
   EXPECT_EQ(without_secrets("://"), "://");
   EXPECT_EQ(without_secrets("commId 0x5af3 node-a:42:42"), "commId 0x5af3 node-a:42:42");
+  EXPECT_EQ(without_secrets("joe:horse@host //joe:ho@rse@host:1/x a@b 1[0]@2"),
+            "(hidden)@host //(hidden)@host:1/x a@b 1[0]@2");
+}
+
+// The value behind each of these is a word like any other.
+TEST(Secrets, WhatAWordAnnouncesIsHidden) {
+  for (const std::string_view form : {"--token @",
+                                      "--hf-token=@",
+                                      "--password '@'",
+                                      "['--token', '@']",
+                                      "Authorization: Bearer @",
+                                      "bearer @",
+                                      "apikey=@",
+                                      "x-api-key: @",
+                                      "auth_key: @",
+                                      "pwd=@",
+                                      "DB_PASS=@",
+                                      "SSHPASS=@",
+                                      "PRIVATE_KEY=@",
+                                      "SIGNING_KEY=@",
+                                      "auth=@",
+                                      "sig=@",
+                                      "cookie: @",
+                                      "Cookie: a=b; c=@",
+                                      "session=@",
+                                      "passphrase=@",
+                                      "user:@@host",
+                                      "//user:@@host",
+                                      R"("token": "@")",
+                                      "{'secret': '@'}",
+                                      R"({\"token\": \"@\"})",
+                                      "password=x!@",
+                                      "password = @)",
+                                      "Authorization: Basic @",
+                                      "NCCL_KEY set by environment to @"}) {
+    std::string text(form);
+    const std::string plain = "correct-horse";
+    text.replace(text.find('@'), 1, plain);
+    const std::string safe = without_secrets(text);
+    EXPECT_EQ(safe.find("horse"), std::string::npos) << safe;
+    EXPECT_NE(safe.find("(hidden)"), std::string::npos) << safe;
+    EXPECT_EQ(without_secrets(safe), safe);
+  }
+  EXPECT_EQ(without_secrets("{'token': 'a b', 'rank': 3}"), "{'token': '(hidden)', 'rank': 3}");
+  EXPECT_EQ(without_secrets("mark eyJhbGciOiJI.eyJzdWIiOiIx.s1gnature end"), "mark (hidden) end");
+}
+
+TEST(Secrets, WordsOfLogsStay) {
+  for (const std::string_view text :
+       {"NCCL_IB_PKEY=0x7fff NCCL_BUFFSIZE=4194304 NCCL_TOPO_FILE=/etc/topo.xml",
+        "comm 0x55 rank 0 nranks 4 cudaDev 0 busId 1b000 commId 0xabc123def456 - Init COMPLETE",
+        "NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
+        "Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA",
+        "rkey=0x12 key size 32, keySize: 64, monkey: 5, tokens: 512, max_tokens=4096",
+        "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)",
+        "PWD=/home/x signal: 11, sig=11 the password is wrong", "bypass", "fe80::1%eth0<0>"}) {
+    EXPECT_EQ(without_secrets(text), text);
+  }
+}
+
+// Half a token is not known for one.
+TEST(Secrets, WhatIsCutIsHiddenBefore) {
+  const std::string token = "hf_Qx7ZsecretT0ken9931";
+  for (std::size_t at = 200; at < 245; ++at) {
+    const std::string safe = evidence_text(std::string(at - 1, 'x') + " " + token + " and more");
+    EXPECT_EQ(safe.find("hf_"), std::string::npos) << safe;
+    EXPECT_LE(safe.size(), 243U);
+  }
+  EXPECT_EQ(evidence_text(std::string(239, 'x') + "\u00e9" + "y"), std::string(239, 'x') + "...");
+}
+
+TEST(Secrets, ThoseOfSettingsAreKnownByTheName) {
+  const LogFacts facts = facts_of(
+      "node-a:1:1 [0] NCCL INFO NCCL_PLUGIN_TOKEN set by environment to correct-horse\n"
+      "node-a:1:1 [0] NCCL INFO NCCL_IB_PKEY set by environment to 3.\n");
+  ASSERT_EQ(facts.settings.size(), 2U);
+  EXPECT_EQ(facts.settings[0].value, "(hidden)");
+  EXPECT_EQ(facts.settings[1].value, "3");
+}
+
+// The beginning of the line, with who made the call, was lost: it is missing from the calls.
+TEST(NcclLogCalls, WithoutTheirHeadAreCut) {
+  const std::string rest =
+      "sendbuff 0x1 recvbuff 0x2 count 8 datatype 7 op 0 root 0 comm 0x10 [nranks=2] stream 0x5\n";
+  const std::string whole = info("AllReduce: opCount 1 " + rest.substr(0, rest.size() - 1));
+  EXPECT_EQ(facts_of(whole).cut, 0);
+  for (const std::string& lost :
+       {"AllReduce: opCount 1 " + rest, std::string("Send: opCount 1 sendb\n"), "ount 1 " + rest}) {
+    EXPECT_EQ(facts_of(whole + lost + whole).cut, 1) << lost;
+  }
+  EXPECT_EQ(facts_of(whole + "step: opCount 1\nmy count is 8, my datatype 7\n").cut, 0);
 }
 
 TEST(NcclLogTime, WithinTheYear) {

@@ -41,6 +41,22 @@ Authorization: Bearer @
 RuntimeError: NCCL error in: x.cpp:1, unhandled system error, api_key=@
 """
 
+# Ways to write a secret (%), in the lines of warnings.
+FORMS = ["--token %", "--password '%'", "Authorization: Bearer %", "bearer %", "apikey=%", "x-api-key: %", "auth_key: %", "pwd=%",
+         "DB_PASS=%", "SSHPASS=%", "PRIVATE_KEY=%", "SIGNING_KEY=%", "auth=%", "sig=%", "cookie: a=b; c=%", "session=%",
+         "passphrase=%", "user:%@host", "//user:%@host", '"token": "%"', "{'secret': '%'}", "failed : password : %"]
+
+
+def form_log(forms):
+    lines = ["node-a:4242:4242 [0] NCCL INFO NCCL_SIGNING_KEY set by environment to correct-horse"]
+    for number, form in enumerate(forms):
+        text = form.replace("%", PLAIN)
+        lines.append(f"node-a:4242:4242 [0] net.cc:{number} NCCL WARN Cuda failure 'out of memory' {text}")
+        lines.append(f"node-a:4242:4242 [0] net.cc:{number} NCCL WARN connect to 10.0.0.7 {text}")
+    # Where evidence is cut, the beginning of a token is left.
+    lines.append("node-a:4242:4242 [0] net.cc:99 NCCL WARN Cuda failure 'out of memory' ".ljust(228, "x") + f" {SECRET}")
+    return "\n".join(lines) + "\n"
+
 
 def kineto(rank):
     """A small trace with an environment in its metadata, in its arguments and in what no reader asks for."""
@@ -130,6 +146,10 @@ def write_inputs(folder):
     (damaged / "unknown.json").write_text(json.dumps({"HF_TOKEN": SECRET}))
     (damaged / "unknown.bin").write_bytes(SECRET.encode() * 3)
     (damaged / "hosts.txt").write_text(f"0 {SECRET}\n")
+    forms = folder / "forms"
+    forms.mkdir()
+    for first in range(0, len(FORMS), 3):
+        (forms / f"{first}.log").write_text(form_log(FORMS[first:first + 3]))
 
 
 def commands(folder):

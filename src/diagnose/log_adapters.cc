@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "diagnose/log_causes.h"
 #include "diagnose/log_companies.h"
 #include "diagnose/log_misconfiguration.h"
 #include "diagnose/verdict.h"
@@ -220,10 +221,13 @@ std::string adapter_of(const NetworkEnd& end, const Equipped& equipped) {
 // The first transfer or connection that got no answer.
 std::optional<std::pair<const Witness*, const LogEvent*>> unanswered(const LogView& view) {
   constexpr std::int64_t kNoAnswer = 12;  // IBV_WC_RETRY_EXC_ERR
+  std::set<const LogEvent*> survived;
+  for (const LogEventRef& warning : survived_warnings(view)) survived.insert(warning.event);
   for (const Witness* witness : view.logs) {
     for (const LogEvent& event : witness->log->events) {
       const bool no_way = event.kind == LogEventKind::ib_setup &&
                           event.text.find("unreachable") != std::string::npos;
+      if (survived.contains(&event)) continue;
       if (no_way || (event.kind == LogEventKind::ib_completion && event.code == kNoAnswer))
         return std::pair(witness, &event);
     }
@@ -283,7 +287,12 @@ std::vector<DiagnosisFinding> find_adapter_faults(const std::vector<Witness>& wi
   const auto add = [&findings](std::optional<DiagnosisFinding> finding) {
     if (finding) findings.push_back(std::move(*finding));
   };
-  for (const std::vector<ProcessRef>& company : companies.list()) {
+  const std::vector<std::vector<ProcessRef>> list = companies.list();
+  const std::vector<std::optional<bool>> spans = companies_span_hosts(view, companies, list);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    // Inside a host no adapter is used.
+    if (spans[i] == false) continue;
+    const std::vector<ProcessRef>& company = list[i];
     const ByHost hosts = by_host(company, equipment);
     add(find_differing_networks(company));
     add(find_odd_rank(view, hosts, companies));

@@ -8,8 +8,10 @@
 // identifier, all of its ranks are there from their initialisation on, no record is cut, most ranks
 // made the last call, the others wrote a line after it was made, and have made no call in any other
 // communicator that a member there has not made: else they are held there. Those lines may be of
-// any kind; a rank without one may only have been cut off. When it is wrong: a single call line
-// that was lost without a trace, where processes share one output. So never more than likely.
+// any kind; a rank without one may only have been cut off. opCounts that are not those of the
+// others show a lost line, and a communicator with sends and receives is left out: ranks make
+// different ones of them. When it is wrong: a single call line that was lost without a trace, where
+// processes share one output. So never more than likely.
 #include "diagnose/log_call_ends.h"
 
 #include <algorithm>
@@ -24,6 +26,7 @@ struct CallEnd {
   std::int64_t rank = -1;  // global
   std::size_t calls = 0;
   const LogCall* last = nullptr;
+  std::vector<std::int64_t> op_counts = {};
 };
 
 bool nothing_lost(const Witness& witness) {
@@ -49,11 +52,12 @@ std::vector<CallEnd> call_ends(const LogView& view, const LogGroup& group) {
   }
   for (const Witness* witness : view.logs) {
     for (const LogCall& call : witness->log->calls) {
-      if (call.op == Op::send || call.op == Op::recv || call.op == Op::put_get) continue;
       const auto found = place.find({witness, call.comm.value});
       if (found == place.end()) continue;
+      if (call.op == Op::send || call.op == Op::recv || call.op == Op::put_get) return {};
       ++ends[found->second].calls;
       ends[found->second].last = &call;
+      ends[found->second].op_counts.push_back(call.op_count);
     }
   }
   return ends;
@@ -73,6 +77,11 @@ class KnownEnds {
   const LogView& view_;
   std::map<const LogGroup*, std::vector<CallEnd>> known_;
 };
+
+// Whether the calls of both that are there are the same ones, as far as their numbers tell.
+bool numbered_alike(const CallEnd& fewer, const CallEnd& more) {
+  return std::equal(fewer.op_counts.begin(), fewer.op_counts.end(), more.op_counts.begin());
+}
 
 // Whether the process may wait in another communicator than `group`: it made a call there that
 // some member did not, or what its members did is not known.
@@ -116,7 +125,7 @@ std::optional<DiagnosisFinding> behind_in(const LogView& view, KnownEnds& known,
     const auto& log = *end.member->witness->log;
     const LogProcess& process = log.processes[end.member->facts().process.index()];
     const bool told = end.last != nullptr && end.calls + 1 == most->calls && one_file(end, *most) &&
-                      process.last_line > most->last->line;
+                      numbered_alike(end, *most) && process.last_line > most->last->line;
     if (!told || held_elsewhere(view, known, group, end)) return std::nullopt;
     finding.missing_ranks.push_back(end.rank);
     finding.evidence.push_back(

@@ -8,8 +8,12 @@
 //
 // When it is wrong: a log that lost lines of one rank shifts all that follow. So calls of excerpts
 // are compared only where the op counts agree, and communicators that only their size joins need
-// two ranks that agree with each other.
+// two ranks that agree with each other. From the start, too, the k-th of each rank must have one op
+// count (less those of its sends and receives). From the first on that has not, a difference counts
+// only if it stays whether calls are lined up by place or by op count, and then nobody is named.
 #include <algorithm>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -23,7 +27,7 @@ namespace {
 // What must be the same on all ranks.
 struct Same {
   Op op = Op::unknown;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  // -1: may differ
   int datatype = -1;
   int reduction = -1;
   std::int64_t root = -1;
@@ -37,6 +41,7 @@ bool has_root(Op op) {
 bool reduces(Op op) { return op == Op::all_reduce || op == Op::reduce || op == Op::reduce_scatter; }
 
 Same same_of(const LogCall& call) {
+  if (call.uneven) return {.op = call.op, .count = -1, .datatype = call.datatype};
   // User-made reductions have a handle of each process's own.
   const int reduction = reduces(call.op) && call.reduction < 5 ? call.reduction : -1;
   return {call.op, call.count, call.datatype, reduction, has_root(call.op) ? call.root : -1};
@@ -49,20 +54,47 @@ bool is_collective(const LogCall& call) {
 struct Side {
   const LogMember* member = nullptr;
   std::vector<const LogCall*> calls;  // collectives, in order
+  std::vector<std::int64_t> numbers;  // their op counts, without what sends and receives took
+  bool pairwise = false;              // there are sends and receives
   bool from_start = false;            // the communicator's initialisation is in the log
 };
 
-// The collectives of each communicator of each log, in order.
-using CallsOf = std::map<std::pair<const Witness*, LogCommId>, std::vector<const LogCall*>>;
+// What is called in each communicator of each log.
+struct CommCalls {
+  std::vector<const LogCall*> collectives;  // in order
+  std::vector<std::int64_t> pairwise;       // op counts of sends and receives
+};
+using CallsOf = std::map<std::pair<const Witness*, LogCommId>, CommCalls>;
 
-CallsOf collectives_of(const LogView& view) {
+CallsOf comm_calls(const LogView& view) {
   CallsOf calls;
   for (const Witness* witness : view.logs) {
     for (const LogCall& call : witness->log->calls) {
-      if (is_collective(call)) calls[{witness, call.comm}].push_back(&call);
+      CommCalls& all = calls[{witness, call.comm}];
+      if (is_collective(call))
+        all.collectives.push_back(&call);
+      else
+        all.pairwise.push_back(call.op_count);
     }
   }
   return calls;
+}
+
+std::vector<std::int64_t> numbers_of(const CommCalls& calls) {
+  std::vector<std::int64_t> numbers;
+  for (const LogCall* call : calls.collectives) numbers.push_back(call->op_count);
+  std::vector<std::int64_t> own = numbers;
+  std::sort(own.begin(), own.end());
+  std::vector<std::int64_t> taken = calls.pairwise;
+  std::sort(taken.begin(), taken.end());
+  taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+  // One group holds both, and is one number.
+  std::erase_if(taken, [&own](std::int64_t number) {
+    return std::binary_search(own.begin(), own.end(), number);
+  });
+  for (std::int64_t& number : numbers)
+    number -= std::lower_bound(taken.begin(), taken.end(), number) - taken.begin();
+  return numbers;
 }
 
 std::vector<Side> sides_of(const LogGroup& group, const CallsOf& calls) {
@@ -72,8 +104,10 @@ std::vector<Side> sides_of(const LogGroup& group, const CallsOf& calls) {
     side.member = &member;
     const LogComm& comm = member.facts();
     const auto found = calls.find({member.witness, member.comm});
-    if (found == calls.end()) continue;
-    side.calls = found->second;
+    if (found == calls.end() || found->second.collectives.empty()) continue;
+    side.calls = found->second.collectives;
+    side.numbers = numbers_of(found->second);
+    side.pairwise = !found->second.pairwise.empty();
     // A line that was lost in the middle shifts those behind it.
     side.from_start = comm.rank >= 0 && comm.first_line < side.calls.front()->line &&
                       member.witness->log->cut == 0;
@@ -94,21 +128,20 @@ bool counts_calls(const Side& side) {
 struct Row {
   std::int64_t number = 0;
   bool by_op_count = false;
+  bool doubtful = false;  // lines of a rank are lost before it
   std::vector<std::pair<const Side*, const LogCall*>> calls;
 };
 
-std::vector<Row> rows_of(const std::vector<Side>& sides) {
-  const bool from_start =
-      std::all_of(sides.begin(), sides.end(), [](const Side& s) { return s.from_start; });
-  if (!from_start && !std::all_of(sides.begin(), sides.end(), counts_calls)) return {};
+using NumberOf = std::int64_t (*)(const Side&, std::size_t place);
+
+// The calls of all sides from `first` on to before `end`, by a number.
+std::vector<Row> rows_by(const std::vector<Side>& sides, NumberOf number_of, std::size_t first,
+                         std::size_t end) {
   std::map<std::int64_t, Row> rows;
   for (const Side& side : sides) {
-    for (std::size_t i = 0; i < side.calls.size(); ++i) {
-      const std::int64_t number =
-          from_start ? static_cast<std::int64_t>(i) : side.calls[i]->op_count;
-      Row& row = rows[number];
-      row.number = number;
-      row.by_op_count = !from_start;
+    for (std::size_t i = first; i < std::min(side.calls.size(), end); ++i) {
+      Row& row = rows[number_of(side, i)];
+      row.number = number_of(side, i);
       row.calls.emplace_back(&side, side.calls[i]);
     }
   }
@@ -117,6 +150,40 @@ std::vector<Row> rows_of(const std::vector<Side>& sides) {
     if (row.calls.size() > 1) result.push_back(std::move(row));
   }
   return result;
+}
+
+std::int64_t place_number(const Side& /*side*/, std::size_t place) {
+  return static_cast<std::int64_t>(place);
+}
+
+std::int64_t op_count_number(const Side& side, std::size_t place) {
+  return side.calls[place]->op_count;
+}
+
+// The first place at which two sides have different numbers.
+std::size_t numbers_agree_until(const std::vector<Side>& sides) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  const auto longest = std::max_element(
+      sides.begin(), sides.end(),
+      [](const Side& a, const Side& b) { return a.numbers.size() < b.numbers.size(); });
+  std::size_t agreed = kAll;
+  for (const Side& side : sides) {
+    const auto [own, other] =
+        std::mismatch(side.numbers.begin(), side.numbers.end(), longest->numbers.begin());
+    if (own != side.numbers.end())
+      agreed = std::min(agreed, static_cast<std::size_t>(own - side.numbers.begin()));
+  }
+  return agreed;
+}
+
+bool any_pairwise(const std::vector<Side>& sides) {
+  return std::any_of(sides.begin(), sides.end(), [](const Side& side) { return side.pairwise; });
+}
+
+// Whether each op count names one call.
+bool numbers_rise(const Side& side) {
+  return std::adjacent_find(side.numbers.begin(), side.numbers.end(), std::greater_equal<>()) ==
+         side.numbers.end();
 }
 
 std::map<Same, std::size_t> variants(const Row& row) {
@@ -157,6 +224,7 @@ std::int64_t bytes_of(const Same& same) { return same.count * log_datatype_bytes
 
 std::optional<Difference> difference(const Same& a, const Same& b) {
   if (a.op != b.op) return Difference{DiagnosisKind::op_mismatch, "op"};
+  if (a.count < 0 || b.count < 0) return std::nullopt;
   const bool same_bytes = bytes_of(a) == bytes_of(b) && bytes_of(a) > 0;
   // Without a reduction only bytes are moved.
   const bool only_bytes = !reduces(a.op) && same_bytes;
@@ -276,7 +344,7 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
     if (!first) first = difference(any, same);
   }
   if (!first) return std::nullopt;
-  const Same* most = most_of(counts, group, row.calls.size());
+  const Same* most = row.doubtful ? nullptr : most_of(counts, group, row.calls.size());
   // Communicators of one size may be different ones: then their calls may well differ.
   if (!group.joined_by_id && most == nullptr) return std::nullopt;
   DiagnosisFinding finding;
@@ -288,9 +356,9 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
   finding.group = group.name;
   finding.seq = row.number;
   finding.op = op_name(most != nullptr ? most->op : any.op);
-  finding.confidence = most == nullptr      ? Confidence::undecidable
-                       : group.joined_by_id ? Confidence::certain
-                                            : Confidence::likely;
+  finding.confidence = most == nullptr                          ? Confidence::undecidable
+                       : group.joined_by_id && !row.by_op_count ? Confidence::certain
+                                                                : Confidence::likely;
   fill_differing(row, most != nullptr ? *most : any, finding);
   if (most == nullptr) finding.differing.clear();
   std::vector<std::int64_t> odd;
@@ -306,6 +374,10 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
       finding.message += whole_for_part(same, *most, group.nranks);
       break;
     }
+  } else if (row.doubtful) {
+    finding.message +=
+        "; who is wrong cannot be told: before it the ranks' calls have different opCounts, so "
+        "that lines seem to be lost";
   } else if (most == nullptr) {
     finding.message += "; which side is wrong cannot be told: no value has a majority";
   }
@@ -313,19 +385,56 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
   return finding;
 }
 
+std::optional<DiagnosisFinding> first_difference(const LogGroup& group,
+                                                 const std::vector<Side>& sides,
+                                                 const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    if (auto finding = compare(group, sides, row)) return finding;
+  }
+  return std::nullopt;
+}
+
+// Behind a place at which op counts differ, a rank's lines may be lost.
+std::optional<DiagnosisFinding> difference_behind(const LogGroup& group,
+                                                  const std::vector<Side>& sides,
+                                                  std::size_t place) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), numbers_rise))
+    return std::nullopt;
+  if (!first_difference(group, sides, rows_by(sides, place_number, place, kAll)))
+    return std::nullopt;
+  std::vector<Row> rows = rows_by(sides, op_count_number, place, kAll);
+  for (Row& row : rows) row.by_op_count = row.doubtful = true;
+  return first_difference(group, sides, rows);
+}
+
+std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
+                                              const std::vector<Side>& sides) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  const bool from_start =
+      std::all_of(sides.begin(), sides.end(), [](const Side& s) { return s.from_start; });
+  if (!from_start) {
+    if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), counts_calls))
+      return std::nullopt;
+    std::vector<Row> rows = rows_by(sides, op_count_number, 0, kAll);
+    for (Row& row : rows) row.by_op_count = true;
+    return first_difference(group, sides, rows);
+  }
+  // Where all made the same calls in whatever order, no line is lost.
+  const std::size_t agreed = is_reordered(sides) ? kAll : numbers_agree_until(sides);
+  if (auto finding = first_difference(group, sides, rows_by(sides, place_number, 0, agreed)))
+    return finding;
+  return agreed == kAll ? std::nullopt : difference_behind(group, sides, agreed);
+}
+
 std::vector<DiagnosisFinding> find_calls(const std::vector<Witness>& witnesses) {
   const LogView view = make_log_view(witnesses);
-  const CallsOf calls = collectives_of(view);
+  const CallsOf calls = comm_calls(view);
   std::vector<DiagnosisFinding> findings;
   for (const LogGroup& group : view.groups) {
     const std::vector<Side> sides = sides_of(group, calls);
     if (sides.size() < 2) continue;
-    for (const Row& row : rows_of(sides)) {
-      auto finding = compare(group, sides, row);
-      if (!finding) continue;
-      findings.push_back(std::move(*finding));
-      break;
-    }
+    if (auto finding = difference_in(group, sides)) findings.push_back(std::move(*finding));
   }
   return findings;
 }

@@ -1,8 +1,9 @@
 // An error in one process ends others: their sockets close, their proxies fail, their watchdogs
 // give up, and these messages are more and often earlier in the file. So every kind of message has
 // a place in the order of causes, from what nothing else explains to what something always
-// explains. Time stamps decide where all candidates have them and they differ; the order of lines
-// in a file that several processes write to does not.
+// explains. What all ranks of its communicators survived, going on with their calls until they
+// ended them in good order, is no cause. Time stamps decide where all candidates have them and they
+// differ; the order of lines in a file that several processes write to does not.
 #include "diagnose/log_causes.h"
 
 #include <algorithm>
@@ -92,6 +93,113 @@ void drop_idle_warnings(const LogView& view, std::vector<LogEventRef>& errors) {
   });
 }
 
+// Whether a communicator worked to its end: all of its ranks are there and destroyed it, and as far
+// as calls are in the log all of them went on calling.
+struct CleanEnd {
+  std::map<const Witness*, std::int64_t> called_until;  // the line up to which all members called
+  std::int64_t calls = 0;
+  bool clean = false;
+};
+
+// Of each log, by communicator: the last call's line, and how many there are.
+struct LastCall {
+  std::int64_t line = 0;
+  std::int64_t calls = 0;
+};
+using LastCalls = std::map<const Witness*, std::vector<LastCall>>;
+
+LastCalls last_calls(const LogView& view) {
+  LastCalls last;
+  for (const Witness* witness : view.logs) {
+    std::vector<LastCall>& rows = last[witness];
+    rows.resize(witness->log->comms.size());
+    for (const LogCall& call : witness->log->calls) {
+      rows[call.comm.index()].line = call.line;
+      ++rows[call.comm.index()].calls;
+    }
+  }
+  return last;
+}
+
+CleanEnd clean_end_of(const LogGroup& group, const LastCalls& calls) {
+  CleanEnd end;
+  if (!group.joined_by_id || static_cast<std::int64_t>(group.members.size()) != group.nranks)
+    return end;
+  std::size_t silent = 0;
+  for (const LogMember& member : group.members) {
+    const LogComm& comm = member.facts();
+    if (comm.end_line == 0 || comm.abort_line > 0) return end;
+    const LastCall& last = calls.at(member.witness)[member.comm.index()];
+    if (last.calls == 0) {
+      ++silent;
+      continue;
+    }
+    const auto [until, is_new] = end.called_until.try_emplace(member.witness, last.line);
+    if (!is_new) until->second = std::min(until->second, last.line);
+    end.calls += last.calls;
+  }
+  end.clean = silent == 0 || end.calls == 0;
+  return end;
+}
+
+// What each process worked in, to find what it survived.
+class Survivals {
+ public:
+  explicit Survivals(const LogView& view) {
+    const LastCalls calls = last_calls(view);
+    for (const LogGroup& group : view.groups) {
+      ends_.push_back(clean_end_of(group, calls));
+      for (const LogMember& member : group.members)
+        of_[{member.witness, member.facts().process}].push_back(
+            {ends_.size() - 1, member.facts().end_line});
+    }
+  }
+  // Whether all that the process was in then, or later, worked to its end, and was used meanwhile.
+  bool survived(const LogEventRef& error) const {
+    const auto found = of_.find({error.witness, error.event->process});
+    if (found == of_.end()) return false;
+    bool used = false;
+    for (const auto& [end, end_line] : found->second) {
+      const std::int64_t at = error.event->line;
+      if (end_line > 0 && end_line < at) continue;
+      if (!ends_[end].clean) return false;
+      if (ends_[end].calls == 0) continue;
+      const auto until = ends_[end].called_until.find(error.witness);
+      if (until == ends_[end].called_until.end() || until->second < at) return false;
+      used = true;
+    }
+    return used;
+  }
+
+ private:
+  std::vector<CleanEnd> ends_;
+  // Group, and where it ends for the process.
+  std::map<std::pair<const Witness*, LogProcessId>,
+           std::vector<std::pair<std::size_t, std::int64_t>>>
+      of_;
+};
+
+// What NCCL or RCCL itself warned of, not how the program or a process ended.
+bool is_warning(const LogEvent& event) {
+  switch (event.kind) {
+    case Kind::program_out_of_memory:
+    case Kind::program_nccl_error:
+    case Kind::signal:
+    case Kind::exit_code:
+    case Kind::test_failure:
+    case Kind::async_error: return false;
+    default: return true;
+  }
+}
+
+void drop_survived(const LogView& view, std::vector<LogEventRef>& errors) {
+  if (errors.empty()) return;
+  const Survivals survivals(view);
+  std::erase_if(errors, [&survivals](const LogEventRef& error) {
+    return is_warning(*error.event) && survivals.survived(error);
+  });
+}
+
 // The first operation that a watchdog gave up on, in each log.
 const LogWatchdog* first_timeout(const LogFacts& log) {
   for (const LogWatchdog& line : log.watchdog) {
@@ -127,6 +235,7 @@ bool before_by_place(const LogEventRef& a, const LogEventRef& b) {
 std::optional<LogCause> find_log_cause(const LogView& view) {
   std::vector<LogEventRef> errors = errors_of(view);
   drop_idle_warnings(view, errors);
+  drop_survived(view, errors);
   drop_what_follows_timeouts(errors);
   if (errors.empty()) return std::nullopt;
   LogCause cause;
@@ -155,6 +264,16 @@ std::optional<LogCause> find_log_cause(const LogView& view) {
     (error.event->kind == cause.root.event->kind ? cause.alike : cause.followers).push_back(error);
   }
   return cause;
+}
+
+std::vector<LogEventRef> survived_warnings(const LogView& view) {
+  std::vector<LogEventRef> warnings = errors_of(view);
+  if (warnings.empty()) return warnings;
+  const Survivals survivals(view);
+  std::erase_if(warnings, [&survivals](const LogEventRef& error) {
+    return !is_warning(*error.event) || !survivals.survived(error);
+  });
+  return warnings;
 }
 
 bool has_timed_out(const LogView& view) {

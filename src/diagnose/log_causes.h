@@ -25,6 +25,10 @@ struct LogCause {
 // Nothing where no line is an error by itself.
 std::optional<LogCause> find_log_cause(const LogView& view);
 
+// Warnings of NCCL's that ended nothing: all ranks of the process's communicators called on and
+// destroyed them in good order.
+std::vector<LogEventRef> survived_warnings(const LogView& view);
+
 // Whether a watchdog gave up on an operation.
 bool has_timed_out(const LogView& view);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -84,5 +85,56 @@ class Companies {
   std::map<ProcessRef, ProcessRef> above_;
   Hosts crowded_;
 };
+
+// Of each company, whether it surely runs on more than one host, or surely on one: then its network
+// carries nothing. Nothing where neither is known.
+inline std::vector<std::optional<bool>> companies_span_hosts(
+    const LogView& view, const Companies& companies,
+    const std::vector<std::vector<ProcessRef>>& list) {
+  std::map<ProcessRef, std::size_t> company_of;
+  std::vector<Hosts> hosts(list.size());
+  std::vector<std::optional<bool>> spans(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (const ProcessRef& process : list[i]) {
+      company_of.emplace(process, i);
+      const std::string& host = process.facts().host;
+      if (!host.empty()) hosts[i].insert(host.substr(0, host.find('.')));
+    }
+  }
+  // Its largest communicator, all of whose ranks are there.
+  std::vector<std::int64_t> largest(list.size(), 0);
+  for (const LogGroup& group : view.groups) {
+    const LogMember& first = group.members.front();
+    const std::size_t company = company_of.at({first.witness, first.facts().process});
+    if (group.nranks < largest[company]) continue;
+    const bool whole = static_cast<std::int64_t>(group.members.size()) == group.nranks;
+    const bool one_host = hosts[company].size() == 1 &&
+                          !companies.is_shared_name(
+                              first.witness->log->processes[first.facts().process.index()].host);
+    if (group.nranks > largest[company]) spans[company].reset();
+    largest[company] = group.nranks;
+    if (whole && one_host) spans[company] = false;
+  }
+  for (const Witness* witness : view.logs) {
+    for (const LogComm& comm : witness->log->comms) {
+      const std::size_t company = company_of.at({witness, comm.process});
+      if (comm.nodes == 1 && comm.nranks >= largest[company] && !spans[company])
+        spans[company] = false;
+    }
+  }
+  for (const Witness* witness : view.logs) {
+    for (const LogComm& comm : witness->log->comms) {
+      if (comm.nodes > 1) spans[company_of.at({witness, comm.process})] = true;
+    }
+    for (const LogChannel& channel : witness->log->channels) {
+      if (channel.transport == LogTransport::net && channel.from != channel.to)
+        spans[company_of.at({witness, channel.process})] = true;
+    }
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (hosts[i].size() > 1) spans[i] = true;
+  }
+  return spans;
+}
 
 }  // namespace commlens

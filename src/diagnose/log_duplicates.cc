@@ -6,7 +6,8 @@
 //
 // When it is wrong: machines that bear one name (containers, "localhost") have the same buses. So
 // what NCCL itself found is believed first: a communicator that came up has no two ranks on a GPU,
-// and neither has one of which NCCL counts fewer ranks on the host than write under its name.
+// and neither has one of which NCCL counts fewer ranks on the host than write under its name. Where
+// it counts neither ranks nor hosts, that stays open.
 #include "diagnose/log_duplicates.h"
 
 #include <algorithm>
@@ -64,16 +65,16 @@ bool counts_fewer(const LogGroup& group) {
   });
 }
 
-// Each GPU of a host as often as the next: what several machines of one name look like.
-bool is_even(const OnGpu& gpus) {
-  std::map<std::string, std::set<std::size_t>> counts;
-  std::map<std::string, std::size_t> buses;
-  for (const auto& [place, members] : gpus) {
-    counts[place.first].insert(members.size());
-    ++buses[place.first];
-  }
-  return std::all_of(counts.begin(), counts.end(), [&buses](const auto& row) {
-    return row.second.size() == 1 && buses[row.first] > 1;
+// Whether NCCL counts as many ranks on the host, or hosts in all, as the lines name: then one name
+// is one machine.
+bool counts_alike(const LogGroup& group) {
+  std::map<std::string, std::int64_t> writers;
+  for (const LogMember& member : group.members) ++writers[host_of_member(member)];
+  const bool whole = static_cast<std::int64_t>(group.members.size()) == group.nranks;
+  return std::any_of(group.members.begin(), group.members.end(), [&](const LogMember& member) {
+    const LogComm& comm = member.facts();
+    return comm.local_ranks == writers[host_of_member(member)] ||
+           (whole && comm.nodes == static_cast<std::int64_t>(writers.size()));
   });
 }
 
@@ -119,11 +120,11 @@ std::optional<DiagnosisFinding> duplicates_in(const LogGroup& group) {
                     "), by the lines with which they begin to set up " + group.name +
                     "; no line says that it came up, and NCCL's own warning is not in the log";
   finding.confidence = Confidence::likely;
-  if (is_even(gpus)) {
+  if (!counts_alike(group)) {
     finding.confidence = Confidence::undecidable;
     finding.message +=
-        ". Missing: whether these lines are of one machine, since each GPU is named equally often, "
-        "as by several machines of one name";
+        ". Missing: whether these lines are of one machine (nNodes, localRanks), since several "
+        "machines of one name write the same";
   }
   finding.advice =
       "give each process of a host its own GPU: torch.cuda.set_device(LOCAL_RANK) before the first "

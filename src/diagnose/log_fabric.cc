@@ -6,6 +6,7 @@
 #include <set>
 
 #include "diagnose/log_causes.h"
+#include "diagnose/log_companies.h"
 #include "diagnose/log_misconfiguration.h"
 #include "diagnose/verdict.h"
 
@@ -14,42 +15,123 @@ namespace {
 
 bool is_infiniband(std::string_view network) { return network.starts_with("IB"); }
 
+// What a job shows of GPU Direct RDMA.
+struct GdrJob {
+  struct Network {
+    std::size_t with = 0;
+    std::size_t without = 0;
+    std::vector<std::pair<const Witness*, const LogChannel*>> examples;  // of those without
+  };
+  std::map<std::string, Network> networks;  // receives by the network's name
+  std::vector<std::pair<const Witness*, const LogEvent*>> disabled;
+};
+
 // Receivers decide: sends go without on many machines whose receives do not.
-std::optional<DiagnosisFinding> find_no_gdr(const LogView& view) {
-  auto finding = misconfiguration(Confidence::likely, {},
-                                  "load nvidia-peermem (or the DMA-BUF support of a newer driver "
-                                  "and kernel), allow it with NCCL_NET_GDR_LEVEL=PHB "
-                                  "or SYS if GPU and adapter are far from each other, switch ACS "
-                                  "off; without it data passes host memory");
-  std::set<std::string> adapters;
-  std::size_t without = 0;
+std::vector<GdrJob> gdr_jobs(const LogView& view,
+                             const std::vector<std::vector<ProcessRef>>& list) {
+  std::map<ProcessRef, std::size_t> job_of;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (const ProcessRef& process : list[i]) job_of.emplace(process, i);
+  }
+  std::vector<GdrJob> jobs(list.size());
   for (const Witness* witness : view.logs) {
     for (const LogEvent& event : witness->log->events) {
       if (event.kind != LogEventKind::gdr_disabled) continue;
-      adapters.insert(event.detail);
-      add_log_evidence(finding, *witness, event.line, event.text);
+      const auto job = job_of.find({witness, event.process});
+      if (job != job_of.end()) jobs[job->second].disabled.emplace_back(witness, &event);
     }
     for (const LogChannel& channel : witness->log->channels) {
-      if (channel.transport != LogTransport::net || !is_infiniband(channel.network) ||
-          !channel.receives)
+      // Sockets have none.
+      if (channel.transport != LogTransport::net || !channel.receives || channel.network.empty() ||
+          channel.network == "Socket")
         continue;
-      if (channel.gdr) return std::nullopt;
-      ++without;
-      add_log_evidence(finding, *witness, channel.line, channel_words(channel));
+      const auto job = job_of.find({witness, channel.process});
+      if (job == job_of.end()) continue;
+      GdrJob::Network& network = jobs[job->second].networks[channel.network];
+      ++(channel.gdr ? network.with : network.without);
+      if (!channel.gdr && network.examples.size() < kMostLogEvidence)
+        network.examples.emplace_back(witness, &channel);
     }
   }
-  if (!adapters.empty()) {
-    std::string names;
-    for (const std::string& name : adapters) names += (names.empty() ? "" : ", ") + name;
-    finding.message =
-        "GPU Direct RDMA is off for " + names + ": network transfers pass host memory";
-    return finding;
+  return jobs;
+}
+
+// Whether a process lists adapters of which some have it: these may be all that are used.
+bool some_are_left(const GdrJob& job) {
+  std::map<ProcessRef, std::set<std::string>> disabled;
+  for (const auto& [witness, event] : job.disabled)
+    disabled[{witness, event->process}].insert(event->detail);
+  for (const auto& row : disabled) {
+    const auto has_it = [&row](const std::string& name) {  // "mlx5_0:1/RoCE"
+      return !row.second.contains(name.substr(0, name.find(':')));
+    };
+    for (const LogInterfaces& list : row.first.witness->log->interfaces) {
+      if (list.kind != LogInterfaces::Kind::ib || list.process != row.first.id) continue;
+      if (std::any_of(list.names.begin(), list.names.end(), has_it)) return true;
+    }
   }
-  if (without == 0) return std::nullopt;
-  finding.message = "none of " + std::to_string(without) +
-                    " receiving channels over InfiniBand or RoCE uses GPU Direct RDMA: transfers "
-                    "pass host memory";
+  return false;
+}
+
+DiagnosisFinding no_gdr() {
+  return misconfiguration(Confidence::likely, {},
+                          "load nvidia-peermem (or the DMA-BUF support of a newer driver "
+                          "and kernel), allow it with NCCL_NET_GDR_LEVEL=PHB "
+                          "or SYS if GPU and adapter are far from each other, switch ACS "
+                          "off; without it data passes host memory");
+}
+
+void name_disabled(const GdrJob& job, DiagnosisFinding& finding) {
+  std::set<std::string> adapters;
+  for (const auto& [witness, event] : job.disabled) {
+    adapters.insert(event->detail);
+    add_log_evidence(finding, *witness, event->line, event->text);
+  }
+  std::string names;
+  for (const std::string& name : adapters) names += (names.empty() ? "" : ", ") + name;
+  finding.message = "GPU Direct RDMA is off for " + names + ": network transfers pass host memory";
+}
+
+DiagnosisFinding no_gdr_over(const std::string& name, const GdrJob::Network& network,
+                             const GdrJob& job) {
+  DiagnosisFinding finding = no_gdr();
+  const bool infiniband = is_infiniband(name);
+  if (infiniband && !job.disabled.empty()) {
+    name_disabled(job, finding);
+  } else {
+    finding.message = "none of " + std::to_string(network.without) + " receiving channels over " +
+                      (infiniband ? "InfiniBand or RoCE" : name) +
+                      " uses GPU Direct RDMA: transfers pass host memory";
+  }
+  if (!infiniband) {
+    finding.confidence = Confidence::undecidable;
+    finding.message += ". Missing: whether these adapters and this plugin can do it";
+  }
+  for (const auto& [witness, channel] : network.examples)
+    add_log_evidence(finding, *witness, channel->line, channel_words(*channel));
   return finding;
+}
+
+// By job and by network: what one has says nothing of another.
+std::vector<DiagnosisFinding> find_no_gdr(const LogView& view) {
+  std::vector<DiagnosisFinding> findings;
+  Companies companies(view);
+  const std::vector<std::vector<ProcessRef>> list = companies.list();
+  const std::vector<std::optional<bool>> spans = companies_span_hosts(view, companies, list);
+  const std::vector<GdrJob> jobs = gdr_jobs(view, list);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    // Inside a host no adapter is used.
+    if (spans[i] == false) continue;
+    bool infiniband = false;
+    for (const auto& [name, network] : jobs[i].networks) {
+      infiniband = infiniband || is_infiniband(name);
+      if (network.with == 0) findings.push_back(no_gdr_over(name, network, jobs[i]));
+    }
+    if (infiniband || jobs[i].disabled.empty() || some_are_left(jobs[i])) continue;
+    findings.push_back(no_gdr());
+    name_disabled(jobs[i], findings.back());
+  }
+  return findings;
 }
 
 // Interfaces that containers, bridges and tunnels make: other hosts do not reach them.
@@ -224,7 +306,7 @@ std::vector<DiagnosisFinding> find_fabric(const std::vector<Witness>& witnesses)
   ask(find_virtual_interfaces);
   // What only costs speed is no answer to what ended the job.
   if (has_failed(view)) return findings;
-  ask(find_no_gdr);
+  for (DiagnosisFinding& finding : find_no_gdr(view)) findings.push_back(std::move(finding));
   ask(find_hidden_topology);
   if (findings.empty()) ask(find_silent_peer_access);
   return findings;

@@ -8,9 +8,11 @@
 // grouped. Who of the two is wrong no line says, so that nobody is named.
 //
 // When it is wrong: a lost line shifts all behind it. So only where the log shows both from their
-// initialisation on, and nothing that says that lines are lost.
+// initialisation on, and nothing that says that lines are lost: opCounts of a rank without a gap
+// count its calls from 0 on.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "diagnose/log_misconfiguration.h"
@@ -66,6 +68,24 @@ bool holds_all(const P2pStream::End& end) {
          log.lost == 0 && !log.ends_cut;
 }
 
+// Whether the op counts of a rank's calls in its communicator are all there, from 0 on.
+class OpCounts {
+ public:
+  bool are_all_there(const LogMember& member) {
+    const auto [found, is_new] = known_.try_emplace(&member);
+    if (!is_new) return found->second;
+    std::set<std::int64_t> counts;
+    for (const LogCall& call : member.witness->log->calls) {
+      if (call.comm == member.comm) counts.insert(call.op_count);
+    }
+    const auto size = static_cast<std::int64_t>(counts.size());
+    return found->second = size > 0 && *counts.begin() == 0 && *counts.rbegin() == size - 1;
+  }
+
+ private:
+  std::map<const LogMember*, bool> known_;
+};
+
 // Types of the same number and size of elements are only bytes to both.
 std::optional<DiagnosisKind> pair_difference(const LogCall& send, const LogCall& receive) {
   const auto bytes = [](const LogCall& call) {
@@ -119,12 +139,16 @@ std::vector<DiagnosisFinding> find_pairs(const std::vector<Witness>& witnesses) 
   const LogView view = make_log_view(witnesses);
   std::map<const LogGroup*, DiagnosisFinding> first;
   std::map<const LogGroup*, std::size_t> number_of;
+  OpCounts op_counts;
   for (const auto& [key, stream] : streams_of(view)) {
     if (!holds_all(stream.sends) || !holds_all(stream.receives)) continue;
     const std::size_t pairs = std::min(stream.sends.calls.size(), stream.receives.calls.size());
     for (std::size_t i = 0; i < pairs; ++i) {
       const auto kind = pair_difference(*stream.sends.calls[i], *stream.receives.calls[i]);
       if (!kind) continue;
+      if (!op_counts.are_all_there(*stream.sends.member) ||
+          !op_counts.are_all_there(*stream.receives.member))
+        break;
       const LogGroup* group = std::get<0>(key);
       const auto known = number_of.find(group);
       if (known == number_of.end() || i < known->second) {

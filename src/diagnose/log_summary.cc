@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "diagnose/log_causes.h"
 #include "diagnose/log_view.h"
 
 namespace commlens {
@@ -398,6 +399,35 @@ std::vector<std::string> unfinished_setups(const std::vector<Witness>& witnesses
     if (!absent.empty()) text += "; " + ranks_in_words(absent) + " wrote nothing of it";
     sentences.push_back(text + "; if the job hangs, look at these first");
   }
+  return sentences;
+}
+
+std::vector<std::string> open_warnings(const std::vector<Witness>& witnesses) {
+  const LogView view = make_log_view(witnesses);
+  const std::vector<LogEventRef> survived = survived_warnings(view);
+  std::set<const LogEvent*> over;
+  for (const LogEventRef& warning : survived) over.insert(warning.event);
+  std::vector<LogEventRef> unknown;
+  for (const Witness* witness : view.logs) {
+    for (const LogEvent& event : witness->log->events) {
+      if (event.kind == LogEventKind::other_warning && !over.contains(&event))
+        unknown.push_back({witness, &event});
+    }
+  }
+  std::vector<std::string> sentences;
+  const auto add = [&sentences](const std::vector<LogEventRef>& warnings, std::string_view one,
+                                std::string_view several) {
+    if (warnings.empty()) return;
+    const LogEventRef& first = warnings.front();
+    sentences.push_back((warnings.size() == 1 ? "1 warning " + std::string(one) + ": "
+                                              : std::to_string(warnings.size()) + " warnings " +
+                                                    std::string(several) + ", first ") +
+                        evidence_line(*first.witness, first.event->line, first.event->text));
+  };
+  add(unknown, "is not understood", "are not understood");
+  constexpr std::string_view kOver =
+      "came to nothing (all ranks of its communicators called on and destroyed them)";
+  add(survived, kOver, kOver);
   return sentences;
 }
 

@@ -17,4 +17,7 @@ std::vector<Table> summarize_logs(const std::vector<Witness>& witnesses);
 // sentence each: where a job hangs, it hangs there.
 std::vector<std::string> unfinished_setups(const std::vector<Witness>& witnesses);
 
+// Warnings of NCCL's that no verdict tells: which it does not know, and which all ranks survived.
+std::vector<std::string> open_warnings(const std::vector<Witness>& witnesses);
+
 }  // namespace commlens

@@ -10,10 +10,13 @@
 //
 // The same where a rank waits in an earlier operation than the others, which all completed that
 // one. Ranks without a line prove nothing: their lines may have been cut off, or written elsewhere.
+// Neither do sends and receives: ranks make different ones of them, each as many as it needs, so
+// that where a group has some its numbers are not compared.
 // One case is told all the same: the rank that saves checkpoints, seen doing so, with no line of
 // its own, while others wait.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "diagnose/log_call_ends.h"
 #include "diagnose/log_causes.h"
@@ -209,7 +212,9 @@ std::optional<DiagnosisFinding> find_mismatch(const WatchdogGroup& group) {
 // The rank that saves a checkpoint while the others wait in the next operation.
 std::optional<DiagnosisFinding> find_lonely_work(const WatchdogGroup& group) {
   const auto waiting = waiting_ranks(group);
-  if (waiting.empty() || !(group.is_default || group.comparable)) return std::nullopt;
+  if (waiting.empty() || group.pairwise || group.several_runs ||
+      !(group.is_default || group.comparable))
+    return std::nullopt;
   const Witness* witness = waiting.front()->lines.front().witness;
   const std::int64_t first = waiting.front()->lines.front().line->line;
   const LogEvent* begun = nullptr;
@@ -260,6 +265,23 @@ std::string reports_of(const std::vector<const WatchdogGroup*>& groups) {
   return {};
 }
 
+// What ranks wait in, by number. Where a rank's lines do not say it, what all others do.
+using OpsAt = std::map<std::int64_t, std::set<std::string>>;
+
+OpsAt ops_waited_in(const std::vector<const WatchdogRank*>& waiting) {
+  OpsAt ops;
+  for (const WatchdogRank* rank : waiting) {
+    if (!rank->op.empty()) ops[rank->waits_at].insert(rank->op);
+  }
+  return ops;
+}
+
+std::string op_of_wait(const WatchdogRank& rank, const OpsAt& ops) {
+  const auto known = ops.find(rank.waits_at);
+  const bool only = known != ops.end() && known->second.size() == 1;
+  return rank.op.empty() && only ? *known->second.begin() : rank.op;
+}
+
 // Nobody can be named: who waits where, and whose lines are missing.
 DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   const WatchdogGroup& first = *groups.front();
@@ -268,18 +290,20 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   std::string text;
   for (const WatchdogGroup* group : groups) {
     const auto waiting = waiting_ranks(*group);
-    std::map<std::int64_t, std::vector<std::int64_t>> by_seq;
+    const OpsAt ops = ops_waited_in(waiting);
+    std::map<std::pair<std::int64_t, std::string>, std::vector<std::int64_t>> by_operation;
     for (const WatchdogRank* rank : waiting) {
-      by_seq[rank->waits_at].push_back(rank->rank >= 0 ? rank->rank : rank->group_rank);
+      by_operation[{rank->waits_at, op_of_wait(*rank, ops)}].push_back(
+          rank->rank >= 0 ? rank->rank : rank->group_rank);
       if (rank->rank >= 0) finding.consequences.push_back(rank->rank);
     }
-    for (auto& [seq, ranks] : by_seq) {
+    for (auto& [operation, ranks] : by_operation) {
       std::sort(ranks.begin(), ranks.end());
       std::erase(ranks, -1);
       if (!text.empty()) text += "; ";
       text += (ranks.empty() ? "a rank" : ranks_in_words(ranks)) +
               (ranks.size() < 2 ? " waits" : " wait") + " in " +
-              at_operation(seq, waiting.front()->op) +
+              at_operation(operation.first, operation.second) +
               (group->name.empty() ? "" : " of " + group->name);
     }
     for (const WatchdogRank& rank : group->ranks) add_lines(rank, 2, finding);
@@ -296,8 +320,17 @@ DiagnosisFinding undecided(const std::vector<const WatchdogGroup*>& groups) {
   if (text.empty())
     text =
         "an operation timed out, and what the watchdogs say of their ranks shows none outstanding";
+  const bool pairwise = std::any_of(groups.begin(), groups.end(),
+                                    [](const WatchdogGroup* group) { return group->pairwise; });
+  const bool several = std::any_of(groups.begin(), groups.end(),
+                                   [](const WatchdogGroup* group) { return group->several_runs; });
   finding.message =
-      text + "; who is waited for cannot be told without the watchdog lines of the other ranks";
+      text + (several ? "; who is waited for cannot be told: the lines seem to be of several runs, "
+                        "with a restart or minutes between them"
+              : pairwise ? "; who is waited for cannot be told: sends and receives are numbered by "
+                           "each rank for itself, and watchdogs do not name the peer"
+                         : "; who is waited for cannot be told without the watchdog lines of the "
+                           "other ranks");
   finding.advice =
       "give the logs of all ranks, or their Flight Recorder dumps "
       "(TORCH_NCCL_TRACE_BUFFER_SIZE=2000, "

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 namespace commlens {
 namespace {
@@ -113,7 +115,83 @@ std::string rank_key(const WatchdogRef& ref) {
   return writer_of(ref);
 }
 
+// "GUID 23(PIPELINE_MODEL_PARALLEL_GROUP)", "PG GUID 5(mesh_pp)": groups made for nothing else.
+bool is_of_pipeline(const LogWatchdog& line) {
+  return line.text.find("PIPELINE_MODEL_PARALLEL") != std::string::npos ||
+         line.text.find("mesh_pp)") != std::string::npos;
+}
+
+// When the watchdogs of one hang give up they do so within seconds: the first ends the others.
+bool lie_far_apart(const WatchdogGroup& group) {
+  constexpr Ns kFar = Ns{120} * 1'000'000'000;
+  std::vector<Ns> times;
+  for (const WatchdogRank& rank : group.ranks) {
+    for (const WatchdogRef& ref : rank.lines) {
+      if (ref.line->when >= 0 && ref.line->seq >= 0) times.push_back(ref.line->when);
+    }
+  }
+  std::sort(times.begin(), times.end());
+  return std::adjacent_find(times.begin(), times.end(), [](Ns earlier, Ns later) {
+           return later - earlier > kFar;
+         }) != times.end();
+}
+
+// A rank that has enqueued fewer than before has begun anew.
+bool counts_back(const WatchdogGroup& group) {
+  return std::any_of(group.ranks.begin(), group.ranks.end(), [](const WatchdogRank& rank) {
+    std::int64_t enqueued = LogWatchdog::kNotSaid;
+    const Witness* witness = nullptr;
+    for (const WatchdogRef& ref : rank.lines) {
+      if (ref.line->enqueued == LogWatchdog::kNotSaid) continue;
+      if (ref.witness == witness && ref.line->enqueued < enqueued) return true;
+      witness = ref.witness;
+      enqueued = ref.line->enqueued;
+    }
+    return false;
+  });
+}
+
+// Whether another process began a communicator between these lines that one began on the same GPU
+// before them. Logs that were joined file by file hold such lines of other GPUs only.
+bool begins_anew(const LogFacts& log, std::int64_t first, std::int64_t last) {
+  using Place = std::tuple<std::string_view, std::int64_t, std::int64_t>;  // host, device, nranks
+  std::map<Place, std::set<LogProcessId>> before;
+  const auto place_of = [&log](const LogComm& comm) {
+    return Place(log.processes[comm.process.index()].host, comm.device, comm.nranks);
+  };
+  for (const LogComm& comm : log.comms) {
+    if (comm.rank >= 0 && comm.parent == 0 && comm.device >= 0 && comm.first_line < first)
+      before[place_of(comm)].insert(comm.process);
+  }
+  return std::any_of(log.comms.begin(), log.comms.end(), [&](const LogComm& comm) {
+    if (comm.rank < 0 || comm.parent != 0 || comm.first_line < first || comm.first_line > last)
+      return false;
+    const auto found = before.find(place_of(comm));
+    return found != before.end() && !found->second.contains(comm.process);
+  });
+}
+
+bool restarts_between(const WatchdogGroup& group) {
+  std::map<const Witness*, std::pair<std::int64_t, std::int64_t>> spans;
+  for (const WatchdogRank& rank : group.ranks) {
+    for (const WatchdogRef& ref : rank.lines) {
+      const auto [span, is_new] = spans.try_emplace(ref.witness, ref.line->line, ref.line->line);
+      if (!is_new) {
+        span->second.first = std::min(span->second.first, ref.line->line);
+        span->second.second = std::max(span->second.second, ref.line->line);
+      }
+    }
+  }
+  return std::any_of(spans.begin(), spans.end(), [](const auto& row) {
+    return begins_anew(*row.first->log, row.second.first, row.second.second);
+  });
+}
+
 }  // namespace
+
+bool is_pairwise(std::string_view c10d) {
+  return c10d == "SEND" || c10d == "RECV" || c10d == "RECVANYSOURCE" || c10d == "COALESCED";
+}
 
 std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
   const std::vector<WatchdogRef> lines = lines_of(view);
@@ -128,6 +206,7 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     if (group.name.empty()) group.name = "a group that no line names";
     group.comparable = group.comparable || named->group_is_shared;
     group.is_default = group.is_default || named->group_is_default;
+    group.pairwise = group.pairwise || is_pairwise(ref.line->op) || is_of_pipeline(*ref.line);
     take(ranks[named->group][rank_key(ref)], ref);
   }
   std::vector<WatchdogGroup> result;
@@ -137,6 +216,8 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     // Where no line names the group, several may have been taken for one.
     group.sure = group.comparable && !name.empty();
     if (groups.size() == 1 && name.empty()) take_for_global(group);
+    group.several_runs = lie_far_apart(group) || counts_back(group) || restarts_between(group);
+    group.comparable = group.comparable && !group.pairwise && !group.several_runs;
     std::stable_sort(group.ranks.begin(), group.ranks.end(),
                      [](const auto& a, const auto& b) { return a.rank < b.rank; });
     result.push_back(std::move(group));

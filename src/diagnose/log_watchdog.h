@@ -36,10 +36,19 @@ struct WatchdogGroup {
   bool comparable = false;  // one group, the same on all its ranks here
   bool sure = false;        // false: the lines do not name it, and are taken for one of all ranks
   bool is_default = false;
+  // Sends and receives are among its operations: these count on the two ranks they concern alone,
+  // so that a number is another operation on each rank.
+  bool pairwise = false;
+  // Lines of several runs of the job, so that numbers of one do not count for the other.
+  bool several_runs = false;
   std::vector<WatchdogRank> ranks;  // by global rank
 };
 
 std::vector<WatchdogGroup> watchdog_groups(const LogView& view);
+
+// Whether an operation by c10d's name concerns some ranks of its group only. COALESCED is what a
+// batch of sends and receives is called, as of collectives.
+bool is_pairwise(std::string_view c10d);
 
 // An operation by c10d's name ("_ALLGATHER_BASE") in the project's words; empty where it is not
 // known.

@@ -24,7 +24,7 @@ void hide_in_name(std::string& name) {
 void hide_in_text(std::string& text) {
   // Most are too short for a token, and have nothing in them that could announce one.
   constexpr std::size_t kShortestToken = 12;
-  if (text.size() < kShortestToken && text.find_first_of("=:@") == std::string::npos) return;
+  if (text.size() < kShortestToken && text.find_first_of("=:@ ") == std::string::npos) return;
   text = without_secrets(text);
 }
 

@@ -54,6 +54,18 @@ std::string shape_of(std::string_view message) {
   return evidence_text(shape);
 }
 
+// A call whose beginning, with who made it, is lost: "AllReduce: opCount 1 ...", "ount 1 sendbuff
+// 0x7f recvbuff 0x7f count 8 datatype 7 ...".
+bool is_headless_call(std::string_view text) {
+  if (const std::size_t colon = text.find(": opCount "); colon != std::string_view::npos) {
+    const std::string_view name = text.substr(0, colon);
+    return op_of_nccl_name(name.substr(name.find_last_of(" \t") + 1)) != Op::unknown;
+  }
+  return text.find(" recvbuff ") != std::string_view::npos &&
+         text.find(" datatype ") != std::string_view::npos &&
+         text.find(" comm 0x") != std::string_view::npos;
+}
+
 // A record that was cut, and how far it got with the lines behind it.
 struct Waiting {
   std::string text;
@@ -84,6 +96,7 @@ class Reader {
 
  private:
   static constexpr int kMostJoined = 4;
+  static constexpr std::size_t kMostShaped = 300;
 
   void record(const LogRecord& record) {
     const bool plain = record.kind == LogRecord::Kind::plain;
@@ -93,7 +106,10 @@ class Reader {
       case Understood::yes: understood(record.line, plain); break;
       case Understood::cut: wait_for_rest(record); break;
       case Understood::no:
-        if (!plain) unknown(record);
+        if (!plain)
+          unknown(record);
+        else if (!waiting_ && is_headless_call(record.text))
+          count_cut(record.line);
         break;
     }
     if (plain && !trimmed(record.text).empty()) facts_.last_program_line = record.line;
@@ -106,7 +122,7 @@ class Reader {
     facts_.last_log_line = record.line;
     if (record.kind == LogRecord::Kind::torch) return;  // mostly the program's own exceptions
     ++facts_.unknown;
-    const std::string shape = shape_of(trimmed(record.message));
+    const std::string shape = shape_of(safe_start(trimmed(record.message), kMostShaped));
     if (shapes_.size() < 1000 || shapes_.contains(shape)) ++shapes_[shape];
   }
   void wait_for_rest(const LogRecord& record) {
@@ -145,9 +161,12 @@ class Reader {
   }
   void give_up() {
     if (!waiting_) return;
-    ++facts_.cut;
-    if (first_cut_.empty()) first_cut_ = "line " + std::to_string(waiting_line_);
+    count_cut(waiting_line_);
     waiting_.reset();
+  }
+  void count_cut(std::int64_t line) {
+    ++facts_.cut;
+    if (first_cut_.empty()) first_cut_ = "line " + std::to_string(line);
   }
   std::string most_frequent_shapes() const {
     std::vector<std::pair<std::int64_t, std::string>> order;

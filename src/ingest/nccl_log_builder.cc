@@ -6,6 +6,19 @@
 #include "ingest/nccl_log_lines.h"
 
 namespace commlens {
+namespace {
+
+// A part of a record can have lost the word that told that it is a secret.
+std::string safe_detail(const std::string& detail, const LogRecord& record) {
+  constexpr std::size_t kWhole = 8192;
+  std::string safe = evidence_text(detail);
+  const bool is_part = record.text.find(detail) != std::string_view::npos;
+  const bool stays = !is_part || safe.ends_with("...") ||
+                     safe_start(record.text, kWhole).find(safe) != std::string::npos;
+  return stays ? safe : "(hidden)";
+}
+
+}  // namespace
 
 std::string record_text(const LogRecord& record) { return evidence_text(record.text); }
 
@@ -120,7 +133,7 @@ void LogBuilder::add(LogEvent event, const LogRecord& record) {
   event.line = record.line;
   event.when = record.time.in_year;
   event.text = record_text(record);
-  if (!event.detail.empty()) event.detail = evidence_text(event.detail);
+  if (!event.detail.empty()) event.detail = safe_detail(event.detail, record);
   facts_.events.push_back(std::move(event));
 }
 

@@ -19,6 +19,7 @@ namespace {
 struct Head {
   Op op = Op::unknown;
   std::size_t end = 0;
+  bool uneven = false;
 };
 
 Head head_of(std::string_view message) {
@@ -27,7 +28,9 @@ Head head_of(std::string_view message) {
   const std::string_view name = message.substr(0, colon);
   const Op op = op_of_nccl_name(name);
   const bool signal = name == "PutSignal" || name == "Signal" || name == "WaitSignal";
-  return op == Op::unknown && !signal ? Head{} : Head{signal ? Op::put_get : op, colon + 2};
+  return op == Op::unknown && !signal
+             ? Head{}
+             : Head{signal ? Op::put_get : op, colon + 2, name == "AllToAllv"};
 }
 
 // "coun$ 8" is "count 8": a key whose end a terminal replaced.
@@ -75,6 +78,7 @@ Understood read_calls(const LogRecord& record, LogBuilder& builder) {
   if (const auto rank = text.number("globalrank "); rank && *rank >= 0)
     builder.process(comm.process).hint = *rank;
   call.op = head.op;
+  call.uneven = head.uneven;
   call.op_count = static_cast<std::int64_t>(*op_count);
   call.count = *count;
   call.datatype = static_cast<std::int16_t>(*datatype);

@@ -10,6 +10,7 @@
 #include <array>
 
 #include "ingest/nccl_log_builder.h"
+#include "ingest/nccl_log_lines.h"
 
 namespace commlens {
 namespace {
@@ -50,7 +51,7 @@ bool read_way(std::string_view way, LogChannel& channel) {
   } else {
     return false;
   }
-  channel.via = way.substr(0, 80);
+  channel.via = way.size() > 80 ? safe_start(way, 80) : std::string(way);
   return true;
 }
 

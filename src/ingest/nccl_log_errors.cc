@@ -6,6 +6,7 @@
 #include <array>
 
 #include "ingest/nccl_log_builder.h"
+#include "ingest/nccl_log_lines.h"
 
 namespace commlens {
 namespace {
@@ -150,7 +151,7 @@ bool read_system_call(const LogText& text, LogEvent& event) {
 std::string peer_of(const LogText& text) {
   for (const std::string_view key : {"remote peer ", "from peer ", "to peer ", "recv from ",
                                      "Connect to ", "connect to ", "send to "}) {
-    if (const auto peer = text.value(key, "<")) return std::string(peer->substr(0, 80));
+    if (const auto peer = text.value(key, "<")) return safe_start(*peer, 80);
   }
   return {};
 }
@@ -187,13 +188,13 @@ void read_details(const LogText& text, LogEvent& event) {
       event.detail = peer_of(text);
       if (const std::size_t words = text.text().rfind(" : "); words != std::string_view::npos)
         event.detail += (event.detail.empty() ? "" : ": ") +
-                        std::string(trimmed(text.text().substr(words + 3)).substr(0, 80));
+                        safe_start(trimmed(text.text().substr(words + 3)), 80);
       break;
     case Kind::other_warning:
     case Kind::system_call:
     case Kind::ib_event:
     case Kind::ib_setup:
-    case Kind::topology: event.detail = trimmed(text.text()).substr(0, 160); break;
+    case Kind::topology: event.detail = safe_start(trimmed(text.text()), 160); break;
     default: break;
   }
 }

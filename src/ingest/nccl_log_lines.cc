@@ -27,6 +27,12 @@ std::size_t lost_colour_length(std::string_view text) {
   return end != std::string_view::npos && end > 1 && text[end] == 'm' ? end + 1 : 0;
 }
 
+// Not within a character.
+void cut_at(std::string& text, std::size_t size) {
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) --size;
+  text.resize(size);
+}
+
 }  // namespace
 
 std::string without_decoration(std::string_view text) {
@@ -48,11 +54,19 @@ std::string without_decoration(std::string_view text) {
   return out;
 }
 
+std::string safe_start(std::string_view text, std::size_t longest) {
+  // Enough for the longest token that begins in what is kept.
+  constexpr std::size_t kLooked = 4096;
+  std::string safe = without_secrets(printable(text.substr(0, kLooked)));
+  if (safe.size() > longest) cut_at(safe, longest);
+  return safe;
+}
+
 std::string evidence_text(std::string_view text) {
-  text = trimmed(text);
-  const bool cut = text.size() > kLongestEvidence;
-  if (cut) text = text.substr(0, kLongestEvidence);
-  return without_secrets(printable(text)) + (cut ? "..." : "");
+  std::string safe = safe_start(trimmed(text), kLongestEvidence + 1);
+  if (safe.size() <= kLongestEvidence) return safe;
+  cut_at(safe, kLongestEvidence);
+  return safe + "...";
 }
 
 bool LogLines::fill() {

@@ -41,4 +41,7 @@ std::string without_decoration(std::string_view text);
 // At most 240 bytes, printable, with what looks like a secret replaced.
 std::string evidence_text(std::string_view text);
 
+// The same of at most `longest` bytes, and without a mark where it was longer.
+std::string safe_start(std::string_view text, std::size_t longest);
+
 }  // namespace commlens

@@ -87,7 +87,7 @@ Understood read_list(const LogRecord& record, LogBuilder& builder, const Form& f
 Understood read_used(const LogRecord& record, LogBuilder& builder, std::string_view name) {
   if (!record.ended) return Understood::cut;
   LogProcess& process = builder.process(builder.process_of(record));
-  process.network = evidence_text(name.substr(0, 80));
+  process.network = safe_start(name, 80);
   process.network_line = record.line;
   return Understood::yes;
 }

@@ -13,6 +13,7 @@
 #include <array>
 
 #include "ingest/nccl_log_builder.h"
+#include "ingest/nccl_log_lines.h"
 
 namespace commlens {
 namespace {
@@ -167,17 +168,18 @@ void read_details(const LogText& text, LogEvent& event) {
     case Kind::test_failure:
     case Kind::cuda_failure: {
       const std::size_t open = text.text().find_first_of("'");
-      event.detail = trimmed(event.kind == Kind::cuda_failure
+      event.detail =
+          safe_start(trimmed(event.kind == Kind::cuda_failure
                                  ? text.behind("CUDA error: ").text()
-                                 : text.text().substr(std::min(open, text.text().size())))
-                         .substr(0, 160);
+                                 : text.text().substr(std::min(open, text.text().size()))),
+                     160);
       break;
     }
     case Kind::stalled: event.ranks = number_list(text.behind("[missing ranks: ").text()); break;
     case Kind::id_timeout:
       if (const auto rank = text.number("ncclUniqueId from [", "]")) event.ranks = {*rank};
       break;
-    default: event.detail = trimmed(text.text()).substr(0, 160); break;
+    default: event.detail = safe_start(trimmed(text.text()), 160); break;
   }
 }
 

@@ -58,7 +58,10 @@ Understood read_setting(const LogRecord& record, LogBuilder& builder) {
   LogSetting setting;
   setting.process = builder.process_of(record);
   setting.name = name;
-  setting.value = evidence_text(value);
+  // The name tells whether the value is a secret.
+  const std::string named = std::string(name) + "=";
+  const std::string shown = evidence_text(named + std::string(value));
+  setting.value = shown.starts_with(named) ? shown.substr(named.size()) : evidence_text(value);
   setting.line = record.line;
   builder.add(std::move(setting));
   return Understood::yes;

@@ -24,6 +24,7 @@
 #include <array>
 
 #include "ingest/nccl_log_builder.h"
+#include "ingest/nccl_log_lines.h"
 
 namespace commlens {
 namespace {
@@ -48,7 +49,7 @@ void read_tag(std::string_view tag, Line& line) {
   line.group_rank = text.number("Rank ").value_or(-1);
   const bool is_default = text.has("default_pg");
   if (const auto guid = text.value("PG GUID ", "(")) {
-    line.group = "GUID " + std::string(guid->substr(0, 80));
+    line.group = "GUID " + (guid->size() > 80 ? safe_start(*guid, 80) : std::string(*guid));
     line.group_is_shared = true;
     line.group_is_default = is_default;
     return;
@@ -80,7 +81,7 @@ bool read_work(const LogText& all, Line& line) {
   if (!op || !timeout ||
       work.text().find(')', work.text().find("Timeout(ms)=") + 12) == std::string_view::npos)
     return false;
-  line.op = op->substr(0, 40);
+  line.op = op->size() > 40 ? safe_start(*op, 40) : std::string(*op);
   line.timeout_ms = *timeout;
   line.seq = work.number("SeqNum=", ",").value_or(Line::kNotSaid);
   line.in_elements = work.number("NumelIn=", ",").value_or(-1);
@@ -203,7 +204,7 @@ Understood read_async(const LogRecord& record, const LogText& text, LogBuilder& 
   builder.add(std::move(line));
   LogEvent event;
   event.kind = LogEventKind::async_error;
-  event.detail = trimmed(text.behind("async exception:").text()).substr(0, 200);
+  event.detail = safe_start(trimmed(text.behind("async exception:").text()), 200);
   builder.add(std::move(event), record);
   return Understood::yes;
 }

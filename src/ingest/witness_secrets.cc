@@ -6,28 +6,25 @@
 namespace commlens {
 namespace {
 
+constexpr std::string_view kHidden = "(hidden)";
+
 bool secret_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
-bool names_secret(std::string_view word, std::string_view secret) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::search(word.begin(), word.end(), secret.begin(), secret.end(),
-                     [lower](char a, char b) { return lower(a) == b; }) != word.end();
-}
+bool secret_blank(char c) { return c == ' ' || c == '\t'; }
+bool secret_quote(char c) { return c == '"' || c == '\''; }
+char secret_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 bool is_token_character(char c) {
-  return secret_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         std::string_view("_-+=").find(c) != std::string_view::npos;
+  return secret_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '-' || c == '+';
 }
 
+// Of what a word that names a value is made: "x-api-key", "--hf.token".
+bool is_key_character(char c) { return is_token_character(c) ? c != '+' : c == '.'; }
+
 bool has_secret_prefix(std::string_view run) {
-  constexpr std::array<std::string_view, 10> kPrefixes = {
-      "hf_", "sk-", "ghp_", "gho_", "github_pat_", "AKIA", "ASIA", "xox", "glpat-", "eyJ"};
+  constexpr std::array<std::string_view, 13> kPrefixes = {
+      "hf_",  "sk-",  "ghp_", "gho_",   "ghs_", "ghu_", "github_pat_",
+      "AKIA", "ASIA", "xox",  "glpat-", "eyJ",  "AIza"};
   return run.size() >= 12 && std::any_of(kPrefixes.begin(), kPrefixes.end(),
                                          [run](auto prefix) { return run.starts_with(prefix); });
 }
@@ -46,34 +43,144 @@ bool looks_random(std::string_view run) {
   return digits > 2 && capitals > 2 && small > 2;
 }
 
-// Whether what comes next is the value of a word that speaks of a secret ("password=").
-bool announces_secret(std::string_view before) {
-  before = without_blanks(before);
-  if (before.empty() || std::string_view("=:").find(before.back()) == std::string_view::npos)
-    return false;
-  before = without_blanks(before.substr(0, before.size() - 1));
-  const std::string_view word = before.substr(before.find_last_of(" ,;{(\"'") + 1);
-  constexpr std::array<std::string_view, 6> kWords = {"token",  "secret",     "password",
-                                                      "passwd", "credential", "api_key"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [word](auto secret) { return names_secret(word, secret); });
+// What a word says of the value that stands behind it.
+enum class Announced : std::uint8_t {
+  nothing,
+  perhaps,  // a number would be something else: "tokens: 512", "sig=11"
+  secret,
+  line,  // all that follows: "Cookie: a=b; c=d"
+};
+
+Announced announced_by(std::string_view word) {
+  std::string whole;  // without what parts it
+  std::string last;   // its last part
+  for (const char c : word) {
+    if (c == '_' || c == '-' || c == '.') {
+      last.clear();
+      continue;
+    }
+    whole += secret_lower(c);
+    last += secret_lower(c);
+  }
+  const auto holds = [&whole](auto part) { return whole.find(part) != std::string::npos; };
+  if (last == "authorization" || last == "cookie" || last == "cookies") return Announced::line;
+  constexpr std::array<std::string_view, 9> kInside = {"secret",     "password",   "passwd",
+                                                       "passphrase", "credential", "apikey",
+                                                       "authkey",    "privatekey", "accesskey"};
+  if (std::any_of(kInside.begin(), kInside.end(), holds)) return Announced::secret;
+  if (last.ends_with("pass") || last == "pwd" || last == "pw") return Announced::secret;
+  constexpr std::array<std::string_view, 4> kLast = {"auth", "sig", "signature", "session"};
+  const bool named = std::find(kLast.begin(), kLast.end(), last) != kLast.end() ||
+                     (last == "key" && whole.size() > last.size());
+  return named || holds("token") ? Announced::perhaps : Announced::nothing;
 }
 
-// "https://name:password@host" without what stands before the host.
+bool is_plain_number(std::string_view text) {
+  return text.size() <= 12 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return secret_digit(c) || c == '.'; });
+}
+
+// Values that are none: NCCL's own settings are numbers and paths, a shell's PWD is a folder.
+bool is_harmless(std::string_view word, Announced announced, std::string_view value) {
+  if (value.empty()) return true;
+  const bool own = word.starts_with("NCCL_") || word.starts_with("RCCL_");
+  if (is_plain_number(value)) return own || announced == Announced::perhaps;
+  return value.starts_with('/') && (own || word == "PWD" || word == "OLDPWD");
+}
+
+std::size_t past_blanks(std::string_view text, std::size_t at) {
+  while (at < text.size() && secret_blank(text[at])) ++at;
+  return at;
+}
+
+// A quotation mark, also as JSON within JSON writes it (\").
+std::size_t past_quote(std::string_view text, std::size_t at) {
+  if (at + 1 < text.size() && text[at] == '\\' && secret_quote(text[at + 1])) return at + 2;
+  return at < text.size() && secret_quote(text[at]) ? at + 1 : at;
+}
+
+// Where the value of the word that ends at `at` begins: behind "=", ":" or ": ", for options behind
+// a blank as well, in lists of them behind "', '". npos: no value stands there.
+std::size_t value_begins(std::string_view text, std::size_t at, bool option) {
+  constexpr std::string_view kSet = " set by environment to ";
+  if (text.substr(at).starts_with(kSet)) return at + kSet.size();
+  const std::size_t quoted = past_quote(text, at);
+  std::size_t next = past_blanks(text, quoted);
+  const bool sign = next < text.size() && (text[next] == '=' || text[next] == ':');
+  if (sign) {
+    while (next < text.size() && (text[next] == '=' || text[next] == ':' || text[next] == '>'))
+      ++next;
+    return past_blanks(text, next);
+  }
+  const bool listed = next < text.size() && text[next] == ',' && quoted > at;
+  if (!option || (next == quoted && !listed)) return std::string_view::npos;
+  return listed ? past_blanks(text, next + 1) : next;
+}
+
+// Where it ends: at the quotation mark that it begins with, else at a blank.
+std::size_t value_ends(std::string_view text, std::size_t from, bool line) {
+  const std::size_t inside = past_quote(text, from);
+  if (inside > from) return std::min(text.find(text[inside - 1], inside), text.size());
+  if (line) return std::min(text.find_first_of("\"'", from), text.size());
+  std::size_t to = std::min(text.find_first_of(" \t\"'", from), text.size());
+  while (to > from && std::string_view(",;)}]").find(text[to - 1]) != std::string_view::npos) --to;
+  return to;
+}
+
+struct SecretValue {
+  std::size_t from = 0;
+  std::size_t to = 0;  // `from` where there is none
+};
+
+// The secret that the word at `at` announces.
+SecretValue announced_value(std::string_view text, std::size_t at) {
+  constexpr std::size_t kLongestWord = 128;
+  std::size_t to = at;
+  while (to < text.size() && to - at < kLongestWord && is_key_character(text[to])) ++to;
+  const std::string_view word = text.substr(at, to - at);
+  if (word.empty()) return {};
+  constexpr std::string_view kBearer = "bearer";
+  const bool bearer = word.size() == kBearer.size() &&
+                      std::equal(word.begin(), word.end(), kBearer.begin(),
+                                 [](char own, char other) { return secret_lower(own) == other; });
+  const Announced announced = bearer ? Announced::secret : announced_by(word);
+  if (announced == Announced::nothing) return {};
+  std::size_t from = value_begins(text, to, bearer || word.starts_with('-'));
+  if (from == std::string_view::npos) return {};
+  const std::size_t end = value_ends(text, from, announced == Announced::line);
+  from = std::min(past_quote(text, from), end);
+  const std::string_view value = text.substr(from, end - from);
+  return is_harmless(word, announced, value) ? SecretValue{} : SecretValue{from, end};
+}
+
+// What stands before the host in "https://name:password@host", "//name:password@host" and
+// "name:password@host".
 std::string without_credentials(std::string_view text) {
-  constexpr std::string_view kScheme = "://";
+  constexpr std::string_view kEnds = " \t\"'<>";
   std::string out;
   while (true) {
-    const std::size_t scheme = text.find(kScheme);
-    if (scheme == std::string_view::npos) break;
-    const std::size_t from = scheme + kScheme.size();
-    const std::size_t to = std::min(text.find_first_of(" /?#\"'<>", from), text.size());
-    const std::size_t at = text.substr(from, to - from).rfind('@');
-    out += text.substr(0, from);
-    if (at != std::string_view::npos) out += "(hidden)";
-    text.remove_prefix(at == std::string_view::npos ? from : from + at);
+    const std::size_t sign = text.find('@');
+    if (sign == std::string_view::npos) return out + std::string(text);
+    const std::size_t blank = text.substr(0, sign).find_last_of(kEnds);
+    std::size_t from = blank == std::string_view::npos ? 0 : blank + 1;
+    const std::size_t slashes = text.substr(0, sign).find("//", from);
+    const bool addressed = slashes != std::string_view::npos;
+    if (addressed) from = slashes + 2;
+    const bool path = text.substr(from, sign - from).find('/') != std::string_view::npos;
+    const bool named = text.substr(from, sign - from).find(':') != std::string_view::npos;
+    // Up to the last "@" before the host's end: passwords hold some, too.
+    const std::size_t end = std::min(text.find_first_of(" \t/?#\"'<>", sign), text.size());
+    const std::size_t at = text.substr(0, end).rfind('@');
+    const bool host = at + 1 < end;
+    if (host && (named ? addressed || !path : addressed && !path)) {
+      out += text.substr(0, from);
+      out += kHidden;
+    } else {
+      out += text.substr(0, at);
+    }
+    out += '@';
+    text.remove_prefix(at + 1);
   }
-  return out + std::string(text);
 }
 
 }  // namespace
@@ -82,22 +189,34 @@ std::string without_secrets(std::string_view whole) {
   const std::string text_of_all = without_credentials(whole);
   const std::string_view text = text_of_all;
   std::string out;
+  bool in_word = false;
   for (std::size_t at = 0; at < text.size();) {
+    const SecretValue value = in_word ? SecretValue{} : announced_value(text, at);
+    if (value.to > value.from) {
+      out.append(text.substr(at, value.from - at));
+      out += kHidden;
+      // What is hidden already stays as it is.
+      at = text.substr(value.from).starts_with(kHidden)
+               ? std::max(value.to, value.from + kHidden.size())
+               : value.to;
+      continue;
+    }
     std::size_t to = at;
     while (to < text.size() && is_token_character(text[to])) ++to;
     const std::string_view run = text.substr(at, to - at);
     if (run.empty()) {
+      in_word = is_key_character(text[at]);
       out += text[at++];
       continue;
     }
-    const bool secret =
-        has_secret_prefix(run) || looks_random(run) || announces_secret(text.substr(0, at));
-    out.append(secret ? std::string_view("(hidden)") : run);
+    const bool secret = has_secret_prefix(run) || looks_random(run);
+    out.append(secret ? kHidden : run);
+    in_word = !secret;
     at = to;
-    // "password=x" is one run: what stands behind its sign.
-    if (const std::size_t sign = run.find('=');
-        !secret && sign != std::string_view::npos && announces_secret(run.substr(0, sign + 1)))
-      out.replace(out.size() - run.size() + sign + 1, std::string::npos, "(hidden)");
+    // The parts of a web token, and what fills up its end.
+    while (secret && at < text.size() &&
+           (is_token_character(text[at]) || text[at] == '.' || text[at] == '='))
+      ++at;
   }
   return out;
 }

@@ -7,7 +7,8 @@
 namespace commlens {
 
 // Tokens by their known beginnings or by their mixture, values behind words such as "password=",
-// and what stands before the host of an address, are replaced by "(hidden)".
+// "--token" and "Authorization: Bearer", and what stands before the host of an address, are
+// replaced by "(hidden)". Hide first and cut afterwards: half a token is not known for one.
 std::string without_secrets(std::string_view text);
 
 }  // namespace commlens

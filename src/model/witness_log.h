@@ -139,6 +139,7 @@ struct LogCall {
   Op op = Op::unknown;
   std::int16_t datatype = -1;   // ncclDataType_t
   std::int16_t reduction = -1;  // ncclRedOp_t
+  bool uneven = false;          // all-to-all-v: each rank's count is its own
   std::int64_t op_count = -1;   // no number of the call, see docs/formats/nccl-log.md
   std::int64_t count = 0;       // elements, as the caller passed them
   std::int64_t root = -1;       // of Send and Recv: the peer
