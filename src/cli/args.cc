@@ -187,7 +187,8 @@ std::unique_ptr<CLI::App> make_app(Arguments& arguments, RawTexts& raw) {
       add_output_options(*verb, arguments.output, command->name != "timeline");
       if (command->name == "whatif") {
         add_question_options(*verb, raw.question);
-        // A question is about all that was recorded: check_options says so, help does not list them.
+        // A question is about all that was recorded: check_options says so, help does not list
+        // them.
         for (const char* option : {"--steps", "--window"}) verb->get_option(option)->group("");
       }
       verb->add_flag("--perf", arguments.output.perf,

@@ -220,8 +220,10 @@ void Search::take(const WaitCandidate& candidate, const Ranks& roots, bool ahead
   const bool sure = !inferred && candidate.unseen.empty() && majority;
   finding.confidence = sure ? Confidence::certain : Confidence::likely;
   if (!candidate.proven) {
+    // That the others wait for it is seen; that it never comes is not.
     finding.message += "; nothing in these dumps proves that the job hangs";
-    finding.confidence = Confidence::undecidable;
+    const bool seen = sure && !ahead && candidate.waiting.size() > 2;
+    finding.confidence = seen ? Confidence::likely : Confidence::undecidable;
   }
   findings_.push_back(std::move(finding));
 }

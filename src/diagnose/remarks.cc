@@ -200,7 +200,7 @@ std::vector<std::string> unproven_hangs(const std::vector<Witness>& witnesses,
                                         const std::vector<DiagnosisFinding>& findings) {
   const bool any_open =
       std::any_of(findings.begin(), findings.end(), [](const DiagnosisFinding& finding) {
-        return finding.confidence == Confidence::undecidable &&
+        return finding.confidence != Confidence::certain &&
                (finding.kind == DiagnosisKind::missing_rank ||
                 finding.kind == DiagnosisKind::rank_ahead);
       });
