@@ -303,6 +303,12 @@ TEST(Advice, AllFindingsTogetherFitIntoTheStep) {
       sum += finding.recoverable;
     }
     EXPECT_LE(sum, findings.step);
+    // Transfers that no longer take time gain no more than the recorded path holds of them.
+    const Ns transfer = study.job.path.sums[static_cast<std::size_t>(PathClass::transfer)];
+    for (const Finding& finding : findings.rows) {
+      if (finding.id != "exposed_communication") continue;
+      EXPECT_LE(finding.recoverable * scenario.spec.steps, transfer + scenario.spec.steps);
+    }
   };
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     simulate::Scenario scenario = job_with(seed % 3 == 0 ? 2 : 4, seed % 3 == 0 ? 2 : 1, {});

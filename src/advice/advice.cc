@@ -167,7 +167,10 @@ class Adviser {
       }
       together.push_back(std::move(one));
       Ns gain = gain_of(all, together, outcome);
-      if (!is_worth_saying(gain - gained)) {
+      // No more than the recorded path holds of it, though more of it comes to light behind what
+      // those before it take away.
+      const Ns most = together.back().candidate.culprit ? window_ : together.back().most;
+      if (!is_worth_saying(std::min(gain - gained, most))) {
         if (together.back().candidate.culprit) {
           open = std::move(together);
         } else {
@@ -177,7 +180,7 @@ class Adviser {
       }
       keep_needed(all, gain, together, open, outcome);
       gain = gain_of(all, together, outcome);
-      share(gain - gained, together);
+      share(std::min(gain - gained, most), together);
       for (const Weighed& each : together) {
         all = combined(all, each.candidate.change);
         least_ = std::max(least_, each.candidate.least_window);
