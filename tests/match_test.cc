@@ -1230,5 +1230,29 @@ TEST(Properties, ManyEvents) {
   expect_invariants(window_figures(device, s.window(200'000'000, 700'000'001)));
 }
 
+// Starts of many streams, which come unsorted within each, are in time, and all there.
+TEST(Classify, StartsOfAllStreamsInTime) {
+  std::mt19937_64 random(23);
+  for (const int streams : {1, 2, 3, 7, 50}) {
+    Situation s;
+    const Situation kinds = situation("compute@7 [0,1); all_reduce@7 [0,1); memcpy@7 [0,1)");
+    for (int i = 0; i < 1'000; ++i) {
+      notation::Activity a = kinds.activities[random() % 3];
+      a.stream.stream += static_cast<std::int64_t>(random()) & 0xFFFF;
+      a.stream.stream %= streams;
+      a.time = {.start = static_cast<Ns>(random() % 100'000), .end = 200'000};
+      s.activities.push_back(a);
+    }
+    const RankTimeline rank = classified(notation::recording(s));
+    std::vector<Ns> wanted;
+    for (std::size_t i = 0; i < rank.recording.gpu.size(); ++i)
+      wanted.push_back(rank.recording.gpu.start[i]);
+    std::sort(wanted.begin(), wanted.end());
+    ASSERT_EQ(rank.devices.size(), 1U);
+    EXPECT_EQ(rank.devices[0].starts, wanted) << streams << " streams";
+    EXPECT_EQ(rank.devices[0].extent.start, wanted.front());
+  }
+}
+
 }  // namespace
 }  // namespace commlens

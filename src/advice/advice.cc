@@ -12,8 +12,8 @@
 // culprits that gain nothing stay open and are tried again together with the next. What they gain
 // together is shared out equally among those that it takes.
 //
-// Cost: two replays for each candidate that the critical path leaves room for, of which at most
-// kMostReplayed are looked at.
+// Cost: two replays for each candidate that the critical path leaves room for (one for the first),
+// of which at most kMostReplayed are looked at.
 //
 // When it is wrong: as the replay is (replay/replay.cc). A finding whose place in the order is
 // behind another that covers it shows only what is left: `alone` has the rest.
@@ -139,8 +139,8 @@ class Adviser {
   }
 
   // Culprits of `together` (the last of which made the gain) without which as much is gained go
-  // back to `open`.
-  void keep_needed(const Assumption& all, Ns gain, std::vector<Weighed>& together,
+  // back to `open`. Whether any did.
+  bool keep_needed(const Assumption& all, Ns gain, std::vector<Weighed>& together,
                    std::vector<Weighed>& open, Outcome& outcome) const {
     for (std::size_t i = 0; i + 1 < together.size();) {
       std::vector<Weighed> without = together;
@@ -152,6 +152,7 @@ class Adviser {
       open.push_back(std::move(together[i]));
       together = std::move(without);
     }
+    return !open.empty();
   }
 
   void replay_together() {
@@ -166,7 +167,9 @@ class Adviser {
         together.clear();
       }
       together.push_back(std::move(one));
-      Ns gain = gain_of(all, together, outcome);
+      // What comes first was replayed already.
+      Ns gain = gained == 0 && together.size() == 1 ? together.front().alone
+                                                    : gain_of(all, together, outcome);
       // No more than the recorded path holds of it, though more of it comes to light behind what
       // those before it take away.
       const Ns most = together.back().candidate.culprit ? window_ : together.back().most;
@@ -178,8 +181,7 @@ class Adviser {
         }
         continue;
       }
-      keep_needed(all, gain, together, open, outcome);
-      gain = gain_of(all, together, outcome);
+      if (keep_needed(all, gain, together, open, outcome)) gain = gain_of(all, together, outcome);
       share(std::min(gain - gained, most), together);
       for (const Weighed& each : together) {
         all = combined(all, each.candidate.change);

@@ -35,10 +35,7 @@ std::int32_t other_rank_in_name(std::string_view name) {
 }  // namespace
 
 CallFacts::CallFacts(RankTimeline& rank, const HostLinks& links, GroupTable& groups)
-    : rank_(rank),
-      links_(links),
-      groups_(groups),
-      grouped_(rank.recording, rank.classes, links.launches()) {}
+    : rank_(rank), links_(links), groups_(groups), grouped_(rank) {}
 
 void CallFacts::describe(CommOp& op) {
   const Recording& recording = rank_.recording;
@@ -92,7 +89,7 @@ std::int32_t CallFacts::member(const CommOp& op, std::int32_t place) const {
 // A kernel that carried out several calls has no number: each of them has its own.
 bool CallFacts::take_grouped_calls(CommOp& op) {
   const Recording& recording = rank_.recording;
-  const auto launch = links_.launches().find(recording.gpu.correlation[op.source], op.time.start);
+  const auto launch = rank_.launch_of(op.source);
   if (!launch) return false;
   const auto records = grouped_.of_launch(*launch);
   if (records.size() < 2) return false;

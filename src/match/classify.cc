@@ -21,6 +21,7 @@
 #include "match/group_table.h"
 #include "match/host_links.h"
 #include "match/kernel_times.h"
+#include "match/launches.h"
 #include "model/bandwidth.h"
 
 namespace commlens {
@@ -50,7 +51,7 @@ class Classifier {
         keep_columns_(keep_columns),
         recording_(rank.recording),
         rules_(rules),
-        links_(rank.recording),
+        links_(rank),
         groups_(rank),
         names_(rank.recording.strings.size()),
         kernel_times_(rank.recording.strings.size()) {}
@@ -77,23 +78,24 @@ class Classifier {
     std::vector<std::size_t> streams;  // its rows of streams_
     std::size_t activities = 0;        // how many there will be
     std::size_t with_meta = 0;         // of these, with metadata: communication
+    bool covers = false;               // anything so far
 
-    // Counts an activity of any class.
     void cover(Interval activity) {
       Interval& extent = timeline.extent;
-      extent = timeline.starts.empty() ? activity
-                                       : Interval{std::min(extent.start, activity.start),
-                                                  std::max(extent.end, activity.end)};
-      timeline.starts.push_back(activity.start);
+      extent = covers ? Interval{std::min(extent.start, activity.start),
+                                 std::max(extent.end, activity.end)}
+                      : activity;
+      covers = true;
     }
   };
 
-  // Compute intervals are kept per stream: in file order they are usually sorted there, and sorting
-  // is most of the cost of a union.
+  // Starts and compute intervals are kept per stream: in file order they are usually sorted there,
+  // and sorting is most of the cost of a union.
   struct StreamLane {
     Lane* device = nullptr;
     std::vector<Interval> compute;
     std::size_t activities = 0;
+    std::size_t next_start = 0;  // where its next start goes among the device's
   };
 
   // Memory for exactly what will come: a vector that grows by doubling holds three times as much at
@@ -111,7 +113,12 @@ class Classifier {
       stream.device->with_meta += recording_.gpu.meta[i].valid() ? 1 : 0;
     }
     for (auto& [device, lane] : lanes_) {
-      lane.timeline.starts.reserve(lane.activities);
+      lane.timeline.starts.resize(lane.activities);
+      std::size_t behind = 0;
+      for (const std::size_t s : lane.streams) {
+        streams_[s].next_start = behind;
+        behind += streams_[s].activities;
+      }
       lane.timeline.comm.reserve(lane.with_meta);
     }
   }
@@ -216,6 +223,7 @@ class Classifier {
     const StringId name = gpu.name[i];
     rank_.classes[i] = verdict.kind;
     lane.cover(time);
+    lane.timeline.starts[stream_lane.next_start++] = time.start;
     switch (verdict.kind) {
       case ActivityClass::compute:
         if (stream_lane.compute.empty()) stream_lane.compute.reserve(stream_lane.activities);
@@ -294,9 +302,13 @@ class Classifier {
     }
     rank_.notes.add(Note::host_intervals, recording_.backend,
                     static_cast<std::int64_t>(lane.timeline.comm.size()));
-    for (const CommOp& op : lane.timeline.comm) lane.cover(op.time);
+    const auto cover = [&lane](Interval part) {
+      lane.cover(part);
+      lane.timeline.starts.push_back(part.start);
+    };
+    for (const CommOp& op : lane.timeline.comm) cover(op.time);
     lane.timeline.compute = recording_.host_compute;
-    for (const Interval part : recording_.host_compute.parts()) lane.cover(part);
+    for (const Interval part : recording_.host_compute.parts()) cover(part);
     finish(std::nullopt, lane);
   }
 
@@ -315,10 +327,33 @@ class Classifier {
       if (a.stream != b.stream) return stream_order(a.stream) < stream_order(b.stream);
       return a.source < b.source;
     });
-    if (!std::is_sorted(timeline.starts.begin(), timeline.starts.end()))
-      std::sort(timeline.starts.begin(), timeline.starts.end());
+    sort_starts(lane);
     if (timeline.comm.empty() && device) rank_.notes.add(Note::no_communication);
     rank_.devices.push_back(std::move(timeline));
+  }
+
+  // Each stream's, then two neighbours' at a time: any number of streams adds only its logarithm.
+  void sort_starts(Lane& lane) const {
+    std::vector<Ns>& starts = lane.timeline.starts;
+    std::vector<std::ptrdiff_t> bounds{0};
+    for (const std::size_t s : lane.streams)
+      bounds.push_back(static_cast<std::ptrdiff_t>(streams_[s].next_start));
+    if (lane.streams.empty()) bounds.push_back(static_cast<std::ptrdiff_t>(starts.size()));
+    for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+      const auto first = starts.begin() + bounds[i];
+      const auto last = starts.begin() + bounds[i + 1];
+      if (!std::is_sorted(first, last)) std::sort(first, last);
+    }
+    while (bounds.size() > 2) {
+      std::vector<std::ptrdiff_t> fewer{0};
+      for (std::size_t i = 2; i < bounds.size(); i += 2) {
+        std::inplace_merge(starts.begin() + bounds[i - 2], starts.begin() + bounds[i - 1],
+                           starts.begin() + bounds[i]);
+        fewer.push_back(bounds[i]);
+      }
+      if (fewer.back() != bounds.back()) fewer.push_back(bounds.back());
+      bounds = std::move(fewer);
+    }
   }
 
   Stream stream_order(StreamId id) const {
@@ -370,6 +405,7 @@ class Classifier {
 }  // namespace
 
 void classify(RankTimeline& rank, const std::vector<NameRule>& rules, bool keep_columns) {
+  find_launches(rank);
   Classifier(rank, rules, keep_columns).run();
 }
 

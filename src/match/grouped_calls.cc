@@ -51,8 +51,8 @@ bool one_group(const Recording& recording, const std::vector<std::uint32_t>& rec
 
 }  // namespace
 
-GroupedCalls::GroupedCalls(const Recording& recording, const std::vector<ActivityClass>& classes,
-                           const LaunchIndex& launches) {
+GroupedCalls::GroupedCalls(const RankTimeline& rank) {
+  const Recording& recording = rank.recording;
   std::vector<std::vector<Event>> events(recording.threads.size());
   bool any = false;
   for (std::uint32_t row = 0; row < recording.host_ranges.size(); ++row) {
@@ -71,9 +71,9 @@ GroupedCalls::GroupedCalls(const Recording& recording, const std::vector<Activit
   }
   std::vector<Started> started(recording.launches.size(), Started::nothing);
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) {
-    const auto launch = launches.find(recording.gpu.correlation[i], recording.gpu.start[i]);
+    const auto launch = rank.launch_of(i);
     if (!launch) continue;
-    const bool communicates = classes[i] == ActivityClass::communication;
+    const bool communicates = rank.classes[i] == ActivityClass::communication;
     started[*launch] =
         std::max(started[*launch], communicates ? Started::communication : Started::other);
   }

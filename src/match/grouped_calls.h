@@ -7,16 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "match/launches.h"
 #include "model/job.h"
 
 namespace commlens {
 
 class GroupedCalls {
  public:
-  // `classes` are the activities'.
-  GroupedCalls(const Recording& recording, const std::vector<ActivityClass>& classes,
-               const LaunchIndex& launches);
+  // Needs the launches and classes of `rank`.
+  explicit GroupedCalls(const RankTimeline& rank);
 
   // The records (rows of the host ranges) of sends and receives that one launch carried out, in
   // order. Empty where there are none, or where that cannot be told.

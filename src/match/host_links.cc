@@ -14,8 +14,8 @@ constexpr int kDeepestSearch = 256;
 
 }  // namespace
 
-HostLinks::HostLinks(const Recording& recording)
-    : recording_(recording), launches_(recording.launches) {
+HostLinks::HostLinks(const RankTimeline& rank) : rank_(rank), recording_(rank.recording) {
+  const Recording& recording = rank.recording;
   by_thread_.resize(recording.threads.size());
   for (std::uint32_t row = 0; row < recording.host_ranges.size(); ++row) {
     const HostRange& range = recording.host_ranges[row];
@@ -76,8 +76,7 @@ std::optional<HostLink> HostLinks::by_launch(std::uint64_t correlation) const {
 }
 
 std::optional<HostLink> HostLinks::by_nesting(std::size_t activity) const {
-  const auto launch =
-      launches_.find(recording_.gpu.correlation[activity], recording_.gpu.start[activity]);
+  const auto launch = rank_.launch_of(activity);
   if (!launch) return std::nullopt;
   return around(recording_.launches.thread[*launch], recording_.launches.start[*launch]);
 }

@@ -5,9 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "match/launches.h"
+#include "model/job.h"
 #include "model/operation.h"
-#include "model/trace.h"
 
 namespace commlens {
 
@@ -22,7 +21,8 @@ struct HostLink {
 
 class HostLinks {
  public:
-  explicit HostLinks(const Recording& recording);
+  // Needs the launches of `rank`, which must outlive this.
+  explicit HostLinks(const RankTimeline& rank);
 
   // The record with this external id; nothing where it is none or says nothing.
   std::optional<HostLink> by_external_id(std::uint64_t external_id) const;
@@ -33,14 +33,12 @@ class HostLinks {
   // The innermost communication range around the launch of an activity.
   std::optional<HostLink> by_nesting(std::size_t activity) const;
 
-  const LaunchIndex& launches() const { return launches_; }
-
  private:
   Op op_of(const HostRange& range) const;
   HostLink link_to(std::uint32_t row) const;
 
+  const RankTimeline& rank_;
   const Recording& recording_;
-  LaunchIndex launches_;
   // The communication ranges of one thread, by start.
   struct ThreadRanges {
     std::vector<std::uint32_t> rows;  // of host_ranges

@@ -79,4 +79,15 @@ std::optional<std::size_t> LaunchIndex::find(std::uint64_t correlation, Ns activ
   return before != behind ? (before < behind ? *best : later) : std::max(*best, later);
 }
 
+// Once for all that ask: a search costs more than all else that most of them do with a launch.
+void find_launches(RankTimeline& rank) {
+  const GpuActivities& gpu = rank.recording.gpu;
+  const LaunchIndex index(rank.recording.launches);
+  rank.launches.resize(gpu.size());
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    const auto launch = index.find(gpu.correlation[i], gpu.start[i]);
+    rank.launches[i] = launch ? static_cast<std::uint32_t>(*launch) : RankTimeline::kNoLaunchRow;
+  }
+}
+
 }  // namespace commlens

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/trace.h"
+#include "model/job.h"
 
 namespace commlens {
 
@@ -29,5 +29,8 @@ class LaunchIndex {
   std::vector<std::uint32_t> order_;  // rows by correlation; empty where they come sorted already
   mutable std::size_t last_ = 0;      // where the last question was answered: the next is near
 };
+
+// Fills `rank.launches`.
+void find_launches(RankTimeline& rank);
 
 }  // namespace commlens

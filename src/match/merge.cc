@@ -280,6 +280,7 @@ void let_go_of_columns(RankTimeline& rank) {
   let_go(recording.host_compute);
   let_go(recording.metas);
   let_go(rank.classes);
+  let_go(rank.launches);
   rank.peers.shrink_to_fit();
 }
 

@@ -28,7 +28,6 @@
 #include <span>
 
 #include "match/device_rows.h"
-#include "match/launches.h"
 
 namespace commlens {
 namespace {
@@ -181,10 +180,9 @@ IntervalSet compute_under(const IntervalSet& compute, const IntervalSet& comm) {
 void add_launches(const RankTimeline& rank, const std::vector<std::size_t>& device_of,
                   std::vector<DeviceQueue>& queues) {
   const GpuActivities& gpu = rank.recording.gpu;
-  const LaunchIndex launches(rank.recording.launches);
   for (std::size_t i = 0; i < gpu.size(); ++i) {
     const Interval activity = gpu.interval(i);
-    if (const auto launch = launches.find(gpu.correlation[i], activity.start))
+    if (const auto launch = rank.launch_of(i))
       queues[device_of[gpu.stream[i].index()]].add_launch(rank.recording.launches.start[*launch],
                                                           activity);
   }

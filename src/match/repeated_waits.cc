@@ -95,11 +95,20 @@ class RepeatedWaits {
     std::vector<std::vector<std::pair<Ns, std::uint32_t>>> launched(recording.threads.size());
     const auto waits = [](const SyncCall& call) { return call.kind == SyncKind::stream_wait; };
     if (std::none_of(recording.sync_calls.begin(), recording.sync_calls.end(), waits)) return;
+    // By launch, and so in time: that leaves nothing to sort.
+    std::vector<std::uint32_t> first(recording.launches.size(), kNoNode);
     for (std::uint32_t node = 0; node < work_.size(); ++node) {
-      if (const auto row = nodes_.launch(node))
-        launched[recording.launches.thread[*row].index()].emplace_back(work_.launch[node], node);
+      const auto row = nodes_.launch(node);
+      if (row && work_.launch[node] != kNoLaunch) first[*row] = std::min(first[*row], node);
     }
-    for (auto& thread : launched) std::sort(thread.begin(), thread.end());
+    for (std::size_t row = 0; row < first.size(); ++row) {
+      if (first[row] != kNoNode)
+        launched[recording.launches.thread[row].index()].emplace_back(recording.launches.start[row],
+                                                                      first[row]);
+    }
+    for (auto& thread : launched) {
+      if (!std::is_sorted(thread.begin(), thread.end())) std::sort(thread.begin(), thread.end());
+    }
     for (const SyncCall& call : recording.sync_calls) {
       if (!waits(call)) continue;
       const auto& thread = launched[call.thread.index()];

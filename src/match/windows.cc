@@ -16,7 +16,6 @@
 #include <map>
 
 #include "match/device_rows.h"
-#include "match/launches.h"
 
 namespace commlens {
 namespace {
@@ -70,7 +69,7 @@ void note_steps_without_work(RankTimeline& rank, const std::vector<StepRange>& s
 }
 
 // By launches. False when no step launched anything.
-bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
+bool steps_by_launches(RankTimeline& rank) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
   if (steps.empty() || recording.launches.size() == 0) return false;
@@ -79,7 +78,7 @@ bool steps_by_launches(RankTimeline& rank, const LaunchIndex& launches) {
   // work together as it has activities.
   std::vector<std::map<std::size_t, StepStart>> work(rank.devices.size());
   for (std::size_t i = 0; i < recording.gpu.size(); ++i) {
-    const auto launch = launches.find(recording.gpu.correlation[i], recording.gpu.start[i]);
+    const auto launch = rank.launch_of(i);
     if (!launch) continue;
     const auto step = step_at(steps, recording.launches.start[*launch]);
     if (!step) continue;
@@ -121,8 +120,8 @@ bool steps_by_ranges(RankTimeline& rank, Range range_of) {
   return true;
 }
 
-void find_windows(RankTimeline& rank, const LaunchIndex& launches) {
-  if (steps_by_launches(rank, launches)) return;
+void find_windows(RankTimeline& rank) {
+  if (steps_by_launches(rank)) return;
   if (steps_by_ranges(rank, [](const StepRange& step) { return step.gpu_annotation; })) {
     rank.notes.add(Note::steps_from_annotations);
     return;
@@ -147,7 +146,7 @@ std::int64_t step_of_window(const DeviceTimeline& device, Ns instant) {
 
 // The step that launched each communication; without its launch, the one in whose window it starts.
 // Communication on the host is its own launch.
-void name_steps_of_communications(RankTimeline& rank, const LaunchIndex& launches) {
+void name_steps_of_communications(RankTimeline& rank) {
   const Recording& recording = rank.recording;
   const std::vector<StepRange> steps = by_host_time(recording.steps);
   for (DeviceTimeline& device : rank.devices) {
@@ -155,8 +154,7 @@ void name_steps_of_communications(RankTimeline& rank, const LaunchIndex& launche
       std::optional<Ns> asked;
       if (!device.device) {
         asked = op.time.start;
-      } else if (const auto launch =
-                     launches.find(recording.gpu.correlation[op.source], op.time.start)) {
+      } else if (const auto launch = rank.launch_of(op.source)) {
         asked = recording.launches.start[*launch];
       }
       if (steps.empty() || !asked) {
@@ -173,9 +171,8 @@ void name_steps_of_communications(RankTimeline& rank, const LaunchIndex& launche
 void find_step_windows(RankTimeline& rank) {
   if (rank.devices.empty()) return;
   if (rank.recording.steps.empty()) return rank.notes.add(Note::no_steps);
-  const LaunchIndex launches(rank.recording.launches);
-  find_windows(rank, launches);
-  name_steps_of_communications(rank, launches);
+  find_windows(rank);
+  name_steps_of_communications(rank);
 }
 
 bool step_is_chosen(std::int64_t number, const WindowOptions& options) {

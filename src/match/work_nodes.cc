@@ -4,8 +4,7 @@
 
 namespace commlens {
 
-WorkNodes::WorkNodes(const RankTimeline& rank, Work& work)
-    : rank_(rank), work_(work), launches_(rank.recording.launches) {
+WorkNodes::WorkNodes(const RankTimeline& rank, Work& work) : rank_(rank), work_(work) {
   sort_rows();
   fill_columns();
   by_correlation_ = correlations_ascend();
@@ -48,11 +47,6 @@ void WorkNodes::fill_columns() {
     const auto call = launch(node);
     work_.launch.push_back(call ? rank_.recording.launches.start[*call] : kNoLaunch);
   }
-}
-
-std::optional<std::size_t> WorkNodes::launch(std::uint32_t node) const {
-  const GpuActivities& gpu = rank_.recording.gpu;
-  return launches_.find(gpu.correlation[rows_[node]], gpu.start[rows_[node]]);
 }
 
 // A profiler numbers the calls of a process as they come, and a stream runs in that order.

@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "match/launches.h"
 #include "model/job.h"
 
 namespace commlens {
@@ -20,7 +19,9 @@ class WorkNodes {
   // Row of the recording's activities.
   std::size_t row(std::uint32_t node) const { return rows_[node]; }
   // Row of the launch; nothing where it was not recorded.
-  std::optional<std::size_t> launch(std::uint32_t node) const;
+  std::optional<std::size_t> launch(std::uint32_t node) const {
+    return rank_.launch_of(rows_[node]);
+  }
   std::uint64_t correlation(std::uint32_t node) const {
     return rank_.recording.gpu.correlation[rows_[node]];
   }
@@ -49,7 +50,6 @@ class WorkNodes {
 
   const RankTimeline& rank_;
   Work& work_;
-  LaunchIndex launches_;
   std::vector<std::uint32_t> rows_;       // by node
   std::vector<std::uint32_t> stream_id_;  // by position: StreamId
   bool by_correlation_ = true;

@@ -183,10 +183,18 @@ struct RankTimeline {
   std::vector<Peer> peers;               // of point-to-point communications
   std::vector<KernelTime> kernel_times;  // compute kernels that take most of the time, by name
   std::vector<ActivityClass> classes;    // by GPU activity
+  std::vector<std::uint32_t> launches;   // the same: row of Recording::launches, or kNoLaunchRow
   std::vector<DeviceTimeline> devices;   // sorted by device
   Work work;                             // for the critical path; unknown where nobody asks for it
   std::array<std::int64_t, kEvidenceCount> evidence{};
   Notes notes;  // of matching and windows; the reader's are in `recording`
+
+  static constexpr std::uint32_t kNoLaunchRow = UINT32_MAX;
+  // Row of the launch of a GPU activity; nothing where it was not recorded.
+  std::optional<std::size_t> launch_of(std::size_t activity) const {
+    const std::uint32_t row = launches[activity];
+    return row != kNoLaunchRow ? std::optional<std::size_t>(row) : std::nullopt;
+  }
 };
 // Else a list of them copies gigabytes as it grows.
 static_assert(std::is_nothrow_move_constructible_v<RankTimeline>);

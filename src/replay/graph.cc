@@ -6,6 +6,7 @@ namespace commlens {
 namespace {
 
 std::uint32_t row_below(const std::vector<ItemId>& bases, ItemId item) {
+  if (bases.size() == 2) return 0;  // one rank
   return static_cast<std::uint32_t>(std::upper_bound(bases.begin(), bases.end(), item) -
                                     bases.begin()) -
          1;

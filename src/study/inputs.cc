@@ -27,10 +27,13 @@ std::vector<ReadInput> read_inputs(const StudyOptions& options, const Settings& 
   std::vector<ReadInput> inputs(found.size());
   const LoadOptions how{
       .input_format = options.input_format, .jobs = settings.threads, .progress = options.progress};
+  const auto files = static_cast<unsigned>(std::max<std::size_t>(1, found.size()));
+  const unsigned threads_each = std::max(1U, settings.threads / files);
   load(found, how, [&](std::size_t i, LoadedInput&& input) {
     inputs[i].rank.recording = std::move(input.recording);
     inputs[i].input = std::move(input);
-    if (inputs[i].input.usable && !inputs[i].input.is_measured) prepare(inputs[i].rank, settings);
+    if (inputs[i].input.usable && !inputs[i].input.is_measured)
+      prepare(inputs[i].rank, settings, threads_each);
   });
   return inputs;
 }

@@ -1,5 +1,8 @@
 #include "study/prepare.h"
 
+#include <algorithm>
+
+#include "base/parallel.h"
 #include "match/classify.h"
 #include "match/dependencies.h"
 #include "match/exposure.h"
@@ -40,24 +43,37 @@ void compute_figures(RankTimeline& rank, const std::vector<IntervalSet>& host_id
       device.step_figures.back().breakdown.host_idle = host_idle[d].overlap(range);
     }
   }
-  // A device without any of the chosen steps has no window to speak of.
-  std::erase_if(rank.devices, [&options](const DeviceTimeline& device) {
-    return !chosen_window(device, options);
-  });
 }
 
 }  // namespace
 
-void prepare(RankTimeline& rank, const Settings& settings) {
+void prepare(RankTimeline& rank, const Settings& settings, unsigned threads) {
   // Standard input cannot be read again, should its recording be a piece of another.
   const bool keep = settings.keep_activities || rank.recording.path == "-";
   timed(Stage::classify, [&] { classify(rank, settings.rules, keep); });
   timed(Stage::windows, [&] { find_step_windows(rank); });
-  std::vector<IntervalSet> host_idle;
-  timed(Stage::own_times, [&] { host_idle = find_own_times(rank); });
-  timed(Stage::figures, [&] { compute_figures(rank, host_idle, settings.windows); });
-  if (settings.room != nullptr && settings.room->take(rank.recording.gpu.size()))
-    timed(Stage::dependencies, [&] { find_dependencies(rank); });
+  const auto has_no_window = [&settings](const DeviceTimeline& device) {
+    return !chosen_window(device, settings.windows);
+  };
+  const auto find_figures = [&] {
+    std::vector<IntervalSet> host_idle;
+    timed(Stage::own_times, [&] { host_idle = find_own_times(rank); });
+    timed(Stage::figures, [&] { compute_figures(rank, host_idle, settings.windows); });
+  };
+  // Fills `work` alone, from devices, of which only figures are filled meanwhile.
+  const auto find_work = [&] {
+    if (settings.room != nullptr && settings.room->take(rank.recording.gpu.size()))
+      timed(Stage::dependencies, [&] { find_dependencies(rank); });
+  };
+  // A device without any of the chosen steps has no window to speak of. Dependencies must not see
+  // it: they count devices.
+  if (std::any_of(rank.devices.begin(), rank.devices.end(), has_no_window)) {
+    find_figures();
+    std::erase_if(rank.devices, has_no_window);
+    find_work();
+  } else {
+    for_each_parallel(2, threads, [&](std::size_t i) { i == 0 ? find_work() : find_figures(); });
+  }
   rank.ready = true;
   if (!keep) let_go_of_columns(rank);
 }

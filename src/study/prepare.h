@@ -41,7 +41,7 @@ void timed(Stage stage, Work work) {
   work();
 }
 
-// To communications, windows and figures.
-void prepare(RankTimeline& rank, const Settings& settings);
+// To communications, windows and figures; on two threads where more than one is given.
+void prepare(RankTimeline& rank, const Settings& settings, unsigned threads);
 
 }  // namespace commlens

@@ -116,7 +116,7 @@ Study run_study(const StudyOptions& options) {
 
   // The figures of those that were put together only now.
   for_each_parallel(study.job.ranks.size(), settings.threads, [&](std::size_t i) {
-    if (!study.job.ranks[i].ready) prepare(study.job.ranks[i], settings);
+    if (!study.job.ranks[i].ready) prepare(study.job.ranks[i], settings, 1);
   });
   check_steps(study.job, options);
 
@@ -138,9 +138,11 @@ Study run_study(const StudyOptions& options) {
 
   // Figures to results. Nothing of the job changes from here on.
   timed(Stage::analyses, [&] {
-    for (const Analysis* analysis : analyses())
-      study.report.results.push_back(
-          analysis->run(study.job, {.by = options.by, .explain = options.explain}));
+    study.report.results.resize(analyses().size());
+    for_each_parallel(analyses().size(), settings.threads, [&](std::size_t i) {
+      study.report.results[i] =
+          analyses()[i]->run(study.job, {.by = options.by, .explain = options.explain});
+    });
   });
   study.report.job = report_job(study.job);
   study.report.notes.merge(study.job.notes);
