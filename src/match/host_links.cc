@@ -24,8 +24,9 @@ HostLinks::HostLinks(const RankTimeline& rank) : rank_(rank), recording_(rank.re
     const std::string_view backend = recording.strings.get(range.backend);
     const bool on_host = backend == "gloo" || backend == "mpi" || backend == "ucc";
     if (!on_host) by_thread_[range.thread.index()].rows.push_back(row);
-    if (range.kind == HostRangeKind::collective_record && range.external_id != 0)
-      by_external_id_.try_emplace(range.external_id, row);
+    if (range.kind != HostRangeKind::collective_record || range.external_id == 0) continue;
+    by_external_id_.try_emplace(range.external_id, row);
+    external_ids_.add(range.external_id);
   }
   const auto& ranges = recording.host_ranges;
   for (auto& [rows, latest_end] : by_thread_) {
@@ -38,10 +39,12 @@ HostLinks::HostLinks(const RankTimeline& rank) : rank_(rank), recording_(rank.re
   }
   if (by_external_id_.empty()) return;
   for (std::size_t i = 0; i < recording.launches.size(); ++i) {
-    if (recording.launches.external_id[i] == 0) continue;
-    const auto found = by_external_id_.find(recording.launches.external_id[i]);
-    if (found != by_external_id_.end())
-      by_correlation_.try_emplace(recording.launches.correlation[i], found->second);
+    const std::uint64_t id = recording.launches.external_id[i];
+    if (id == 0 || !external_ids_.may_hold(id)) continue;
+    const auto found = by_external_id_.find(id);
+    if (found == by_external_id_.end()) continue;
+    by_correlation_.try_emplace(recording.launches.correlation[i], found->second);
+    correlations_.add(recording.launches.correlation[i]);
   }
 }
 
@@ -63,15 +66,16 @@ HostLink HostLinks::link_to(std::uint32_t row) const {
 }
 
 std::optional<HostLink> HostLinks::by_external_id(std::uint64_t external_id) const {
-  if (external_id == 0) return std::nullopt;
+  if (external_id == 0 || !external_ids_.may_hold(external_id)) return std::nullopt;
   const auto found = by_external_id_.find(external_id);
   if (found == by_external_id_.end()) return std::nullopt;
   return link_to(found->second);
 }
 
 std::optional<HostLink> HostLinks::by_launch(std::uint64_t correlation) const {
+  if (correlation == 0 || !correlations_.may_hold(correlation)) return std::nullopt;
   const auto found = by_correlation_.find(correlation);
-  if (correlation == 0 || found == by_correlation_.end()) return std::nullopt;
+  if (found == by_correlation_.end()) return std::nullopt;
   return link_to(found->second);
 }
 

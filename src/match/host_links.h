@@ -1,6 +1,7 @@
 // From a GPU activity to the communication that the host was asking for when it launched it.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +10,20 @@
 #include "model/operation.h"
 
 namespace commlens {
+
+// Which ids may be in a table. Most activities are compute, whose ids are in none: this says so at
+// less than a look into a table that is larger than the cache.
+class MaybeIds {
+ public:
+  void add(std::uint64_t id) { bits_[word(id)] |= bit(id); }
+  bool may_hold(std::uint64_t id) const { return (bits_[word(id)] & bit(id)) != 0; }
+
+ private:
+  static constexpr std::size_t kWords = 2048;  // 16 KB
+  static std::size_t word(std::uint64_t id) { return id / 64 % kWords; }
+  static std::uint64_t bit(std::uint64_t id) { return std::uint64_t{1} << (id % 64); }
+  std::array<std::uint64_t, kWords> bits_{};
+};
 
 // What the host says about one activity.
 struct HostLink {
@@ -46,8 +61,10 @@ class HostLinks {
   };
   std::vector<ThreadRanges> by_thread_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_external_id_;
+  MaybeIds external_ids_;
   std::unordered_map<std::uint64_t, std::uint32_t>
       by_correlation_;  // of launches by an operation with a record
+  MaybeIds correlations_;
 };
 
 }  // namespace commlens
