@@ -63,6 +63,112 @@ TEST(LogVerdicts, HealthyLogsSayNothing) {
   EXPECT_EQ(said("node-a:1:1 [0] x.cc:1 NCCL WARN Something new\n"), "none");  // nothing came of it
 }
 
+// Calls that are traced (NCCL_DEBUG_SUBSYS=CALL): "AllReduce 8" is one of 8 elements.
+std::string traced(int rank, const std::vector<std::pair<std::string, int>>& calls,
+                   bool from_start = true) {
+  const std::string head =
+      "node-a:" + std::to_string(100 + rank) + ":" + std::to_string(100 + rank) + " NCCL CALL nccl";
+  const std::string comm = "0x5" + std::to_string(rank);
+  std::string text;
+  if (from_start)
+    text += head + "CommInitRank(" + comm + ", 4, 0xab, " + std::to_string(rank) + ", " +
+            std::to_string(rank) + ")\n";
+  for (const auto& [op, count] : calls)
+    text += head + op + "(7e,7f," + std::to_string(count) + ",7,0,0," + comm + ",0x1)\n";
+  return text;
+}
+
+// Each text a file of its own.
+std::string said_of_files(const std::vector<std::string>& texts) {
+  std::vector<Witness> witnesses;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    witnesses.push_back(read_log_text(texts[i], "nccl." + std::to_string(i) + ".log"));
+  return verdict_words(judge(witnesses));
+}
+
+using Traced = std::vector<std::pair<std::string, int>>;
+
+TEST(LogVerdicts, TracedCallsAreComparedInTheirOrder) {
+  const Traced usual = {{"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 16}};
+  const auto job = [&usual](const Traced& odd, bool from_start = true) {
+    std::vector<std::string> texts;
+    for (int rank = 0; rank < 4; ++rank)
+      texts.push_back(traced(rank, rank == 2 ? odd : usual, from_start));
+    return texts;
+  };
+  const auto joined = [](const std::vector<std::string>& texts) {
+    return texts[0] + texts[1] + texts[2] + texts[3];
+  };
+  EXPECT_EQ(said_of_files(job(usual)), "none");
+  EXPECT_EQ(said(joined(job(usual))), "none");
+  const Traced larger = {{"AllReduce", 8}, {"AllGather", 5}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(larger)), "size_mismatch odd=2 likely");
+  EXPECT_EQ(said(joined(job(larger))), "size_mismatch odd=2 likely");
+  const Traced other = {{"AllReduce", 8}, {"Broadcast", 4}, {"AllReduce", 16}};
+  EXPECT_EQ(said(joined(job(other))), "op_mismatch odd=2 likely");
+  const Traced swapped = {{"AllGather", 4}, {"AllReduce", 8}, {"AllReduce", 16}};
+  EXPECT_EQ(said(joined(job(swapped))), "order_mismatch odd=2 likely");
+  const Traced one_more = {{"AllReduce", 8}, {"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 16}};
+  EXPECT_EQ(said(joined(job(one_more))), "op_mismatch odd=2 likely");
+  // It left a call out; where processes share a file, its line may only be lost.
+  const Traced one_less = {{"AllReduce", 8}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(one_less)), "op_mismatch odd=2 likely");
+  EXPECT_EQ(said(joined(job(one_less))), "op_mismatch undecidable");
+  // An excerpt: nothing tells which call is which.
+  EXPECT_EQ(said_of_files(job(larger, false)), "none");
+}
+
+// A line that was lost in the file that all write to is in no other's calls.
+TEST(LogVerdicts, ALostTracedLineAccusesNobody) {
+  const Traced usual = {{"AllReduce", 8}, {"AllReduce", 8}, {"AllGather", 4},
+                        {"AllReduce", 8}, {"Broadcast", 2}, {"AllReduce", 8}};
+  for (std::size_t lost = 0; lost < usual.size(); ++lost) {
+    Traced fewer = usual;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(lost));
+    const std::string text =
+        traced(0, usual) + traced(1, fewer) + traced(2, usual) + traced(3, usual);
+    const auto findings = judge_text(text);
+    for (const DiagnosisFinding& finding : findings) {
+      EXPECT_TRUE(finding.differing.empty()) << lost;
+      EXPECT_EQ(finding.confidence, Confidence::undecidable) << lost;
+    }
+  }
+}
+
+// Traced and counted calls of different ranks: numbers of one side are none of the other's.
+TEST(LogVerdicts, TracedCallsBesideCountedOnes) {
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < 3; ++rank)
+    texts.push_back(init(rank) + call(rank, "AllReduce", 3, 8) + call(rank, "AllReduce", 4, 8));
+  texts.push_back(traced(3, {{"AllReduce", 8}, {"AllReduce", 8}}));
+  EXPECT_EQ(said_of_files(texts), "none");
+  texts.back() = traced(3, {{"AllReduce", 8}, {"AllReduce", 9}});
+  EXPECT_EQ(said_of_files(texts), "size_mismatch odd=3 likely");
+}
+
+// No opCount shows whether a line is lost: who made one call less is not told by counting.
+TEST(LogVerdicts, OneTracedCallLessNamesNobody) {
+  const Traced four(4, {"AllReduce", 8});
+  const Traced three(3, {"AllReduce", 8});
+  EXPECT_EQ(said(traced(0, four) + traced(1, four) + traced(2, four) + traced(3, three) +
+                 "node-a:103:103 [3] NCCL INFO NCCL_DEBUG set by environment to INFO\n" +
+                 caught(0, 4, "ALLREDUCE", 8, 8) + caught(1, 4, "ALLREDUCE", 8, 8)),
+            "timeout undecidable");
+}
+
+// Only in files of their own is it sure that the k-th send meets the k-th receive.
+TEST(LogVerdicts, TracedSendsAndReceives) {
+  const auto pair_call = [](int rank, std::string_view op, int peer, int count) {
+    return traced(rank, {}) + "node-a:" + std::to_string(100 + rank) + ":1 NCCL CALL nccl" +
+           std::string(op) + "(0,7f," + std::to_string(count) + ",7,0," + std::to_string(peer) +
+           ",0x5" + std::to_string(rank) + ",0x1)\n";
+  };
+  const std::string sends = pair_call(0, "Send", 1, 8);
+  EXPECT_EQ(said_of_files({sends, pair_call(1, "Recv", 0, 8)}), "none");
+  EXPECT_EQ(said_of_files({sends, pair_call(1, "Recv", 0, 4)}), "size_mismatch undecidable");
+  EXPECT_EQ(said(sends + pair_call(1, "Recv", 0, 4)), "none");
+}
+
 // The watchdogs say only that ranks wait; rank 3 made one call less than they did.
 TEST(LogVerdicts, WhoMadeOneCallLessAndWritesOnIsMissing) {
   std::string calls = inits();

@@ -452,6 +452,67 @@ TEST(NcclLogCalls, LinesThatAreCutAreCounted) {
   EXPECT_TRUE(facts.ends_cut);
 }
 
+// NCCL_DEBUG=TRACE, NCCL_DEBUG_SUBSYS=CALL.
+std::string traced_line(std::string_view message) {
+  return "node-a:42:43 NCCL CALL " + std::string(message) + "\n";
+}
+
+TEST(NcclLogCalls, TracedOnesAreRead) {
+  const LogFacts facts = facts_of(
+      traced_line("ncclGetUniqueId(0x5216)") +
+      traced_line("ncclCommInitRank(0x55d8, 4, 0x5216, 3, 1)") + traced_line("ncclGroupStart()") +
+      traced_line("ncclAllReduce(7f5d,7f5e,64,7,0,0,0x55d8,(nil))") +
+      traced_line("ncclSend(0,7f5d,8,9,0,2,0x55d8,0x1)") + traced_line("ncclGroupEnd()"));
+  ASSERT_EQ(facts.comms.size(), 1U);
+  EXPECT_EQ(facts.comms[0].rank, 3);
+  EXPECT_EQ(facts.comms[0].nranks, 4);
+  EXPECT_EQ(facts.comms[0].device, 1);
+  EXPECT_EQ(facts.comms[0].id, 0x5216U);
+  EXPECT_EQ(facts.comms[0].complete_line, 2);
+  ASSERT_EQ(facts.calls.size(), 2U);
+  EXPECT_TRUE(facts.calls[0].traced);
+  EXPECT_EQ(facts.calls[0].op, Op::all_reduce);
+  EXPECT_EQ(facts.calls[0].count, 64);
+  EXPECT_EQ(facts.calls[0].datatype, 7);
+  EXPECT_EQ(facts.calls[0].comm.index(), 0U);
+  EXPECT_EQ(facts.calls[1].op, Op::send);
+  EXPECT_EQ(facts.calls[1].root, 2);
+  EXPECT_EQ(facts.unknown + facts.cut, 0);
+}
+
+TEST(NcclLogCalls, TracedSplitsNameTheirParent) {
+  const LogFacts facts = facts_of(traced_line("ncclCommSplit(0x55d8, 1, 0, 0x55e0, 2, 8)"));
+  ASSERT_EQ(facts.comms.size(), 1U);
+  EXPECT_EQ(facts.comms[0].pointer, 0x55e0U);
+  EXPECT_EQ(facts.comms[0].parent, 0x55d8U);
+  EXPECT_EQ(facts.comms[0].color, 1);
+  EXPECT_EQ(facts.comms[0].rank, 2);
+  EXPECT_EQ(facts.comms[0].nranks, 8);
+}
+
+// ALL at level TRACE writes each call twice, one line behind the other; an excerpt can begin
+// between the two.
+TEST(NcclLogCalls, TracedOnesCountOnce) {
+  const std::string counted = info(
+      "AllReduce: opCount 1d sendbuff 0x7e recvbuff 0x7f count 64 datatype 7 op 0 root 0 comm "
+      "0x55d8 [nranks=2] stream 0x1");
+  const std::string traced = traced_line("ncclAllReduce(7e,7f,64,7,0,0,0x55d8,0x1)");
+  const LogFacts facts = facts_of(traced + counted + traced + counted + traced);
+  ASSERT_EQ(facts.calls.size(), 2U);
+  EXPECT_FALSE(facts.calls[0].traced || facts.calls[1].traced);
+  EXPECT_EQ(facts_of(traced + traced).calls.size(), 2U);
+}
+
+TEST(NcclLogCalls, TracedOnesThatAreCutOrOddAreCounted) {
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,6")).cut, 1);
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,6") + "4,7,0,0,0x55d8,0x1)\n").calls.size(),
+            1U);
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,x,7,0,0,0x55d8,0x1)")).unknown, 1);
+  const LogFacts documented = facts_of(traced_line("ncclSend(0,0x...,8,7,0,2,0x...,0x...)"));
+  EXPECT_TRUE(documented.calls.empty());
+  EXPECT_EQ(documented.unknown + documented.cut, 0);
+}
+
 TEST(NcclLogCalls, DocumentationIsNoCall) {
   EXPECT_TRUE(facts_of(info("AllReduce: opCount 0 sendbuff 0x... recvbuff 0x... count 2 datatype 7 "
                             "op 0 root 0 comm 0x... "

@@ -1,4 +1,4 @@
-// Calls that should be the same on all ranks and are not (NCCL_DEBUG_SUBSYS=COLL).
+// Calls that should be the same on all ranks and are not (NCCL_DEBUG_SUBSYS=COLL or CALL).
 //
 // Collectives of one communicator must be called in one order by all ranks. So the k-th of each
 // rank are compared: from the start where the log shows the communicator's initialisation, else
@@ -11,6 +11,10 @@
 // two ranks that agree with each other. From the start, too, the k-th of each rank must have one op
 // count (less those of its sends and receives). From the first on that has not, a difference counts
 // only if it stays whether calls are lined up by place or by op count, and then nobody is named.
+//
+// Traced calls (CALL) have no op count. They are compared from the start only, and what comes of it
+// is no more than likely. Where processes share a file, and the calls of the odd one fit the
+// others' if one of its lines is lost, nobody is named either.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -57,6 +61,7 @@ struct Side {
   std::vector<std::int64_t> numbers;  // their op counts, without what sends and receives took
   bool pairwise = false;              // there are sends and receives
   bool from_start = false;            // the communicator's initialisation is in the log
+  bool traced = false;                // calls without op counts
 };
 
 // What is called in each communicator of each log.
@@ -108,12 +113,17 @@ std::vector<Side> sides_of(const LogGroup& group, const CallsOf& calls) {
     side.calls = found->second.collectives;
     side.numbers = numbers_of(found->second);
     side.pairwise = !found->second.pairwise.empty();
+    side.traced = side.calls.front()->traced;
     // A line that was lost in the middle shifts those behind it.
     side.from_start = comm.rank >= 0 && comm.first_line < side.calls.front()->line &&
                       member.witness->log->cut == 0;
     sides.push_back(std::move(side));
   }
   return sides;
+}
+
+bool any_traced(const std::vector<Side>& sides) {
+  return std::any_of(sides.begin(), sides.end(), [](const Side& side) { return side.traced; });
 }
 
 // Whether op counts number the calls: each one more than the last.
@@ -209,7 +219,8 @@ std::string type_text(int datatype) {
 }
 
 std::string call_text(const LogCall& call) {
-  return std::string(op_name(call.op)) + ": opCount " + hex(call.op_count) + " count " +
+  return std::string(op_name(call.op)) +
+         (call.traced ? ": count " : ": opCount " + hex(call.op_count) + " count ") +
          std::to_string(call.count) + " " + type_text(call.datatype) +
          (call.root > 0 ? " root " + std::to_string(call.root) : "");
 }
@@ -331,6 +342,21 @@ std::string whole_for_part(const Same& odd, const Same& most, std::int64_t nrank
          (odd.op == Op::reduce_scatter || odd.op == Op::scatter ? "receives" : "sends") + ")";
 }
 
+bool is_traced(const Row& row) {
+  return std::any_of(row.calls.begin(), row.calls.end(),
+                     [](const auto& call) { return call.second->traced; });
+}
+
+std::string doubt_text(const Row& row) {
+  return is_traced(row)
+             ? "; who is wrong cannot be told: the processes share a log, and from here "
+               "on their calls are the same if one line is lost. Missing: a log for each "
+               "process (NCCL_DEBUG_FILE=nccl.%h.%p.log), or opCounts "
+               "(NCCL_DEBUG_SUBSYS=COLL)"
+             : "; who is wrong cannot be told: before it the ranks' calls have different "
+               "opCounts, so that lines seem to be lost";
+}
+
 std::string row_text(const Row& row) {
   return row.by_op_count ? "opCount " + hex(row.number) : "call " + std::to_string(row.number);
 }
@@ -356,9 +382,10 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
   finding.group = group.name;
   finding.seq = row.number;
   finding.op = op_name(most != nullptr ? most->op : any.op);
-  finding.confidence = most == nullptr                          ? Confidence::undecidable
-                       : group.joined_by_id && !row.by_op_count ? Confidence::certain
-                                                                : Confidence::likely;
+  finding.confidence = most == nullptr ? Confidence::undecidable
+                       : group.joined_by_id && !row.by_op_count && !is_traced(row)
+                           ? Confidence::certain
+                           : Confidence::likely;
   fill_differing(row, most != nullptr ? *most : any, finding);
   if (most == nullptr) finding.differing.clear();
   std::vector<std::int64_t> odd;
@@ -375,9 +402,7 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
       break;
     }
   } else if (row.doubtful) {
-    finding.message +=
-        "; who is wrong cannot be told: before it the ranks' calls have different opCounts, so "
-        "that lines seem to be lost";
+    finding.message += doubt_text(row);
   } else if (most == nullptr) {
     finding.message += "; which side is wrong cannot be told: no value has a majority";
   }
@@ -408,11 +433,55 @@ std::optional<DiagnosisFinding> difference_behind(const LogGroup& group,
   return first_difference(group, sides, rows);
 }
 
+// Whether lines of several processes lie in the side's file, where one can be lost.
+bool shares_file(const Side& side) {
+  const auto& processes = side.member->witness->log->processes;
+  return std::count_if(processes.begin(), processes.end(),
+                       [](const LogProcess& process) { return process.pid >= 0; }) > 1;
+}
+
+// Whether the calls of `side` from `place` on are those of `other` behind that place.
+bool lacks_one_line(const Side& side, const Side& other, std::size_t place) {
+  if (place + 1 >= other.calls.size()) return false;
+  const std::size_t length = std::min(side.calls.size() - place, other.calls.size() - place - 1);
+  const auto first = side.calls.begin() + static_cast<std::ptrdiff_t>(place);
+  return std::equal(first, first + static_cast<std::ptrdiff_t>(length),
+                    other.calls.begin() + static_cast<std::ptrdiff_t>(place) + 1,
+                    [](const LogCall* a, const LogCall* b) { return same_of(*a) == same_of(*b); });
+}
+
+// Of a rank that is not with most.
+bool may_lack_a_line(const Row& row) {
+  const auto place = static_cast<std::size_t>(row.number);
+  const auto counts = variants(row);
+  std::map<Same, const Side*> examples;
+  for (const auto& [side, call] : row.calls) examples.try_emplace(same_of(*call), side);
+  return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& one) {
+    const Same own = same_of(*one.second);
+    if (2 * counts.at(own) > row.calls.size() || !shares_file(*one.first)) return false;
+    return std::any_of(examples.begin(), examples.end(), [&](const auto& example) {
+      return difference(own, example.first) && lacks_one_line(*one.first, *example.second, place);
+    });
+  });
+}
+
+std::optional<DiagnosisFinding> difference_of_traced(const LogGroup& group,
+                                                     const std::vector<Side>& sides) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  const bool reordered = is_reordered(sides);
+  for (Row& row : rows_by(sides, place_number, 0, kAll)) {
+    row.doubtful = !reordered && may_lack_a_line(row);
+    if (auto finding = compare(group, sides, row)) return finding;
+  }
+  return std::nullopt;
+}
+
 std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
                                               const std::vector<Side>& sides) {
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   const bool from_start =
       std::all_of(sides.begin(), sides.end(), [](const Side& s) { return s.from_start; });
+  if (any_traced(sides)) return from_start ? difference_of_traced(group, sides) : std::nullopt;
   if (!from_start) {
     if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), counts_calls))
       return std::nullopt;

@@ -140,6 +140,7 @@ struct LogCall {
   std::int16_t datatype = -1;   // ncclDataType_t
   std::int16_t reduction = -1;  // ncclRedOp_t
   bool uneven = false;          // all-to-all-v: each rank's count is its own
+  bool traced = false;          // of NCCL_DEBUG_SUBSYS=CALL: without an op count
   std::int64_t op_count = -1;   // no number of the call, see docs/formats/nccl-log.md
   std::int64_t count = 0;       // elements, as the caller passed them
   std::int64_t root = -1;       // of Send and Recv: the peer
