@@ -985,6 +985,38 @@ TEST(LogVerdicts, ConnectionsFromOneRailToAnother) {
       "transport_error likely");
 }
 
+// NCCL compares the names of algorithms, protocols and networks in any case.
+TEST(LogVerdicts, SettingsInAnotherCaseAreTheSame) {
+  const auto job = [](std::string_view name, std::string_view first, std::string_view other) {
+    std::string text = inits();
+    for (int rank = 0; rank < 4; ++rank)
+      text += "node-a:" + std::to_string(100 + rank) + ":9 [0] NCCL INFO " + std::string(name) +
+              " set by environment to " + std::string(rank == 2 ? other : first) + "\n";
+    return text;
+  };
+  EXPECT_EQ(said(job("NCCL_PROTO", "Simple", "simple")), "none");
+  EXPECT_EQ(said(job("NCCL_ALGO", "allreduce:Ring", "AllReduce:ring")), "none");
+  EXPECT_EQ(said(job("NCCL_NET", "Socket", "socket")), "none");
+  EXPECT_EQ(said(job("NCCL_NET", "Socket", "IB")), "misconfiguration odd=2 certain");
+  // "True" is a number to NCCL, and none of its names.
+  EXPECT_EQ(said(job("NCCL_P2P_DISABLE", "true", "True")), "misconfiguration odd=2 certain");
+  // Two spellings of most, and another value: as one of most has written it.
+  const std::string mixed = job("NCCL_PROTO", "Simple", "LL") +
+                            "node-a:103:9 [0] NCCL INFO NCCL_ALGO set by environment to RING\n"
+                            "node-a:102:9 [0] NCCL INFO NCCL_ALGO set by environment to ring\n"
+                            "node-a:101:9 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n";
+  const auto findings = judge_text(mixed);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(verdict_words(findings),
+            "misconfiguration odd=1 certain; misconfiguration odd=2 certain");
+  for (const DiagnosisFinding& finding : findings) {
+    ASSERT_EQ(finding.differing.size(), 1U);
+    if (finding.differing.front().rank == 1) {
+      EXPECT_EQ(finding.differing.front().expected, "ring");
+    }
+  }
+}
+
 TEST(LogVerdicts, VersionsAndSettingsThatDiffer) {
   const auto version = [](int rank, std::string_view text) {
     return "node-a:" + std::to_string(100 + rank) + ":1 [0] NCCL INFO NCCL version " +
