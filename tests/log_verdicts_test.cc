@@ -985,6 +985,65 @@ TEST(LogVerdicts, ConnectionsFromOneRailToAnother) {
       "transport_error likely");
 }
 
+// One line of rank 1 without memory, and one of rank 2 whose kernel failed. By kind alone the
+// memory would be the cause.
+std::string memory_at(std::string_view time) {
+  return "[rank1]:[E" + std::string(time) +
+         " x.cpp:1] CUDA out of memory. Tried to allocate 2 GiB\n";
+}
+std::string kernel_at(std::string_view time) {
+  return "[rank2]:[E" + std::string(time) +
+         " x.cpp:1] RuntimeError: CUDA error: an illegal memory\n";
+}
+std::string dated_memory_at(std::string_view time) {
+  return "[" + std::string(time) +
+         "] node-a:101:9 [1] x.cc:9 NCCL WARN Cuda failure 'out of memory'\n";
+}
+std::string dated_kernel_at(std::string_view time) {
+  return "[" + std::string(time) + "] node-a:102:9 [2] x.cc:9 NCCL WARN Cuda failure 'illegal'\n";
+}
+
+// c10's lines do not say their year: those of the new one come later.
+TEST(LogVerdicts, AtNewYearTheFirstErrorIsOfTheOldOne) {
+  const auto first_of = [](const std::string& text) {
+    const auto findings = judge_text(inits() + text);
+    return findings.empty() ? "none" : std::string(diagnosis_name(findings.front().kind));
+  };
+  EXPECT_EQ(first_of(memory_at("1230 10:00:09.5") + kernel_at("1230 10:00:00.5")), "crash");
+  EXPECT_EQ(first_of(memory_at("1230 10:00:00.5") + kernel_at("1230 10:00:09.5")), "out_of_memory");
+  EXPECT_EQ(first_of(memory_at("0101 00:00:03.5") + kernel_at("1231 23:59:58.5")), "crash");
+  EXPECT_EQ(first_of(memory_at("1231 23:59:58.5") + kernel_at("101 00:00:03.5")), "out_of_memory");
+  // Where all say the year, it decides.
+  EXPECT_EQ(
+      first_of(dated_memory_at("2026-01-01 00:00:03") + dated_kernel_at("2025-12-31 23:59:58")),
+      "crash");
+  EXPECT_EQ(
+      first_of(dated_memory_at("2026-12-31 23:59:58") + dated_kernel_at("2026-01-01 00:00:03")),
+      "crash");
+  // One of them says it.
+  EXPECT_EQ(first_of(dated_memory_at("2026-01-01 00:00:03") + kernel_at("1231 23:59:58.5")),
+            "crash");
+}
+
+TEST(LogVerdicts, AtNewYearTheWatchdogsOfOneHangLieTogether) {
+  const auto hang = [](std::string_view last) {
+    std::string text = inits();
+    for (int rank = 0; rank < 3; ++rank) text += position(rank, 9, 9, 8);
+    text += position(3, 8, 8, 7);
+    for (std::size_t at = text.find("E1129 11:56:57.6"); at != std::string::npos;
+         at = text.find("E1129 11:56:57.6"))
+      text.replace(at, 16,
+                   text.find("E1129 11:56:57.6", at + 1) == std::string::npos
+                       ? last
+                       : std::string_view("E1231 23:59:57.6"));
+    return text;
+  };
+  const std::string same = said(hang("E1231 23:59:58.6"));
+  EXPECT_NE(same, "timeout undecidable");
+  EXPECT_EQ(said(hang("E0101 00:00:02.6")), same);
+  EXPECT_EQ(said(hang("E0101 00:20:02.6")), "timeout undecidable");  // minutes apart
+}
+
 // NCCL compares the names of algorithms, protocols and networks in any case.
 TEST(LogVerdicts, SettingsInAnotherCaseAreTheSame) {
   const auto job = [](std::string_view name, std::string_view first, std::string_view other) {

@@ -132,6 +132,7 @@ void LogBuilder::add(LogEvent event, const LogRecord& record) {
   if (event.rank < 0) event.rank = record.torch_rank;
   event.line = record.line;
   event.when = record.time.in_year;
+  event.dated = record.time.since_epoch;
   event.text = record_text(record);
   if (!event.detail.empty()) event.detail = safe_detail(event.detail, record);
   facts_.events.push_back(std::move(event));
