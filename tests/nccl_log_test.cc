@@ -123,6 +123,14 @@ TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
   EXPECT_EQ(without_secrets("commId 0x5af3 node-a:42:42"), "commId 0x5af3 node-a:42:42");
   EXPECT_EQ(without_secrets("joe:horse@host //joe:ho@rse@host:1/x a@b 1[0]@2"),
             "(hidden)@host //(hidden)@host:1/x a@b 1[0]@2");
+  // Behind the host and its port the path begins, whatever it holds.
+  for (const std::string_view text :
+       {"get https://host:80/a@b now", "https://host/a:b@c", "https://host?user=a:b@c",
+        "https://host:443/x@1/y@2:3", "//host:1/a@b"})
+    EXPECT_EQ(without_secrets(text), text);
+  // A password may hold what else ends a host, as long as it is no port.
+  EXPECT_EQ(without_secrets("https://joe:ho/rse@host/x"), "https://(hidden)@host/x");
+  EXPECT_EQ(without_secrets("https://joe:123456/rse@host/x"), "https://(hidden)@host/x");
 }
 
 // The value behind each of these is a word like any other.
@@ -155,6 +163,17 @@ TEST(Secrets, WhatAWordAnnouncesIsHidden) {
                                       "password=x!@",
                                       "password = @)",
                                       "Authorization: Basic @",
+                                      "the password is: @",
+                                      "password is @",
+                                      "The Password was '@'",
+                                      "token was @",
+                                      "token was: @",
+                                      "secret key -> @",
+                                      "API key: @",
+                                      "access key is @",
+                                      "password set to @",
+                                      "token is set to @",
+                                      "password => @",
                                       "NCCL_KEY set by environment to @"}) {
     std::string text(form);
     const std::string plain = "correct-horse";
@@ -176,7 +195,10 @@ TEST(Secrets, WordsOfLogsStay) {
         "Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA",
         "rkey=0x12 key size 32, keySize: 64, monkey: 5, tokens: 512, max_tokens=4096",
         "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)",
-        "PWD=/home/x signal: 11, sig=11 the password is wrong", "bypass", "fe80::1%eth0<0>"}) {
+        "PWD=/home/x signal: 11, sig=11 the password is wrong", "bypass", "fe80::1%eth0<0>",
+        "token was not found, password is required; the secret key was rejected",
+        "the token is 5 and tokens -> 512, session is set", "key -> value, a key is b",
+        "Ring 00 : 3 -> 0 -> 1 passed"}) {
     EXPECT_EQ(without_secrets(text), text);
   }
 }
