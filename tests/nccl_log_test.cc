@@ -409,6 +409,25 @@ INSTANTIATE_TEST_SUITE_P(
         ChannelCase{"CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA", LogTransport::collnet, 3,
                     3, true, "SHARP"}));
 
+// A terminal that cuts lines ends each with a line break.
+TEST(NcclLogChannels, AMarkThatIsCutIsNoOther) {
+  for (const std::string_view end : {"NET/AWS Libfabric/0/GD", "NET/IB/0/", "NET/IB/0(",
+                                     "NET/IB/0(1", "NET/IB/0/GDRDMA(P", "NET/IB/0/GDRDMA/Sha"}) {
+    const LogFacts facts = facts_of(
+        info("Channel 02/0 : 4[4] -> 12[4] [receive] via " + std::string(end)) + info("Hi"));
+    EXPECT_TRUE(facts.channels.empty()) << end;
+    EXPECT_EQ(facts.cut, 1) << end;
+  }
+  for (const std::string_view end :
+       {"NET/IB/0", "NET/IB/0/GDRDMA", "NET/IB/0(3)/GDRDMA", "NET/IB/0/GDRDMA(PCI)",
+        "NET/IB/0/GDRDMA/Shared", "NET/IB/0/Shared", "NET/IB/0(12)", "NET/IB/0/Comm"}) {
+    const LogFacts facts =
+        facts_of(info("Channel 02/0 : 4[4] -> 12[4] [receive] via " + std::string(end)));
+    ASSERT_EQ(facts.channels.size(), 1U) << end;
+    EXPECT_EQ(facts.channels[0].gdr, end.find("GDRDMA") != std::string_view::npos) << end;
+  }
+}
+
 TEST(NcclLogChannels, RingsAreNone) {
   const LogFacts facts =
       facts_of(info("Channel 00/02 :    0   1   2") + info("Channel 00/64 : 0") +
