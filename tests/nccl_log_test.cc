@@ -115,6 +115,18 @@ TEST(NcclLogPrefix, AGluedHostIsKnownFromOtherLines) {
   EXPECT_EQ(facts.processes[0].host, "node-b");
 }
 
+// One process wrote over the prefix of another's line: "INnode-a" is no host.
+TEST(NcclLogPrefix, APrefixThatIsBrokenOffIsNoPartOfTheHost) {
+  EXPECT_EQ(only_record("node-a:42:43 [0] NCCL INnode-a:44:45 [1] NCCL INFO Hi").host, "node-a");
+  const std::string known = "node-b:44:45 [1] NCCL INFO Using network IB\n";
+  const LogFacts facts =
+      facts_of(known + "node-a:42:43 [0] NCCL INnode-b:44:45 [1] NCCL INFO Using network IB\n");
+  ASSERT_EQ(facts.processes.size(), 1U);
+  EXPECT_EQ(facts.processes[0].host, "node-b");
+  // What a launcher puts before a line is no such prefix.
+  EXPECT_EQ(only_record("INnode-a: INnode-a:42:43 [0] NCCL INFO Hi").host, "INnode-a");
+}
+
 TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
   EXPECT_EQ(without_secrets("at https://joe:horse@proxy:80/a@b and http://host/x"),
             "at https://(hidden)@proxy:80/a@b and http://host/x");
