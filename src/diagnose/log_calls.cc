@@ -13,8 +13,8 @@
 // only if it stays whether calls are lined up by place or by op count, and then nobody is named.
 //
 // Traced calls (CALL) have no op count. They are compared from the start only, and what comes of it
-// is no more than likely. Where processes share a file, and the calls of the odd one fit the
-// others' if one of its lines is lost, nobody is named either.
+// is no more than likely. Where processes share a file, and the odd one's call is one that others
+// make at another time, lines may be lost or written twice, and nobody is named either.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -290,6 +290,18 @@ bool is_reordered(const std::vector<Side>& sides) {
                                          [&](const Side& side) { return bag(side) == first; });
 }
 
+// Whether all sides have the same op counts, in whatever order.
+bool same_op_counts(const std::vector<Side>& sides) {
+  const auto sorted = [](const Side& side) {
+    std::vector<std::int64_t> numbers = side.numbers;
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  };
+  const auto first = sorted(sides.front());
+  return std::all_of(sides.begin(), sides.end(),
+                     [&](const Side& side) { return sorted(side) == first; });
+}
+
 void fill_differing(const Row& row, const Same& most, DiagnosisFinding& finding) {
   for (const auto& [side, call] : row.calls) {
     const Same same = same_of(*call);
@@ -349,10 +361,9 @@ bool is_traced(const Row& row) {
 
 std::string doubt_text(const Row& row) {
   return is_traced(row)
-             ? "; who is wrong cannot be told: the processes share a log, and from here "
-               "on their calls are the same if one line is lost. Missing: a log for each "
-               "process (NCCL_DEBUG_FILE=nccl.%h.%p.log), or opCounts "
-               "(NCCL_DEBUG_SUBSYS=COLL)"
+             ? "; who is wrong cannot be told: the processes share a log, in which lines "
+               "may be lost or written twice. Missing: a log for each process "
+               "(NCCL_DEBUG_FILE=nccl.%h.%p.log), or opCounts (NCCL_DEBUG_SUBSYS=COLL)"
              : "; who is wrong cannot be told: before it the ranks' calls have different "
                "opCounts, so that lines seem to be lost";
 }
@@ -440,27 +451,30 @@ bool shares_file(const Side& side) {
                        [](const LogProcess& process) { return process.pid >= 0; }) > 1;
 }
 
-// Whether the calls of `side` from `place` on are those of `other` behind that place.
-bool lacks_one_line(const Side& side, const Side& other, std::size_t place) {
-  if (place + 1 >= other.calls.size()) return false;
-  const std::size_t length = std::min(side.calls.size() - place, other.calls.size() - place - 1);
-  const auto first = side.calls.begin() + static_cast<std::ptrdiff_t>(place);
-  return std::equal(first, first + static_cast<std::ptrdiff_t>(length),
-                    other.calls.begin() + static_cast<std::ptrdiff_t>(place) + 1,
+// Whether the two lists go on alike to their common end behind `place`.
+bool goes_on_alike(const Side& side, const Side& other, std::size_t place) {
+  constexpr std::size_t kEnough = 2;
+  if (side.calls.size() != other.calls.size() || place + kEnough >= side.calls.size()) return false;
+  return std::equal(side.calls.end() - kEnough, side.calls.end(), other.calls.end() - kEnough,
                     [](const LogCall* a, const LogCall* b) { return same_of(*a) == same_of(*b); });
 }
 
-// Of a rank that is not with most.
+// Where processes share a file, lines get lost, and are written twice. What is called in its turn
+// then stands in another's place. So a rank is only odd if nobody else calls the same at any time,
+// or if its calls and the others' come together again.
 bool may_lack_a_line(const Row& row) {
   const auto place = static_cast<std::size_t>(row.number);
   const auto counts = variants(row);
-  std::map<Same, const Side*> examples;
-  for (const auto& [side, call] : row.calls) examples.try_emplace(same_of(*call), side);
   return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& one) {
-    const Same own = same_of(*one.second);
-    if (2 * counts.at(own) > row.calls.size() || !shares_file(*one.first)) return false;
-    return std::any_of(examples.begin(), examples.end(), [&](const auto& example) {
-      return difference(own, example.first) && lacks_one_line(*one.first, *example.second, place);
+    const auto& [side, call] = one;
+    const Same own = same_of(*call);
+    if (2 * counts.at(own) > row.calls.size() || !shares_file(*side)) return false;
+    return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& other) {
+      if (!difference(own, same_of(*other.second))) return false;
+      const auto& calls = other.first->calls;
+      const bool called = std::any_of(calls.begin(), calls.end(),
+                                      [&](const auto* c) { return same_of(*c) == own; });
+      return called && !goes_on_alike(*side, *other.first, place);
     });
   });
 }
@@ -468,9 +482,8 @@ bool may_lack_a_line(const Row& row) {
 std::optional<DiagnosisFinding> difference_of_traced(const LogGroup& group,
                                                      const std::vector<Side>& sides) {
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-  const bool reordered = is_reordered(sides);
   for (Row& row : rows_by(sides, place_number, 0, kAll)) {
-    row.doubtful = !reordered && may_lack_a_line(row);
+    row.doubtful = may_lack_a_line(row);
     if (auto finding = compare(group, sides, row)) return finding;
   }
   return std::nullopt;
@@ -489,8 +502,9 @@ std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
     for (Row& row : rows) row.by_op_count = true;
     return first_difference(group, sides, rows);
   }
-  // Where all made the same calls in whatever order, no line is lost.
-  const std::size_t agreed = is_reordered(sides) ? kAll : numbers_agree_until(sides);
+  // Where all made the same calls, by their numbers too, in whatever order, no line is lost.
+  const bool whole = is_reordered(sides) && same_op_counts(sides);
+  const std::size_t agreed = whole ? kAll : numbers_agree_until(sides);
   if (auto finding = first_difference(group, sides, rows_by(sides, place_number, 0, agreed)))
     return finding;
   return agreed == kAll ? std::nullopt : difference_behind(group, sides, agreed);
