@@ -1109,6 +1109,18 @@ TEST(LogVerdicts, SettingsInAnotherCaseAreTheSame) {
   }
 }
 
+// Where a terminal cuts lines, "2.2" and "Ri" are what is left of "2.21.5+cuda12.4" and "Ring".
+TEST(LogVerdicts, VersionsAndSettingsThatAreCutDoNotDiffer) {
+  std::string text = inits();
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string before = "node-a:" + std::to_string(100 + rank) + ":9 [0] NCCL INFO ";
+    text += before + "NCCL version " + (rank == 1 ? "2.2" : "2.21.5+cuda12.4") + "\n" + before +
+            "NCCL_ALGO set by environment to " + (rank == 2 ? "Ri" : "Ring") + "\n";
+  }
+  EXPECT_EQ(said(text + "node-a:103:9 [0] NCCL INFO AllReduce: opCount 1 sendb\n"), "none");
+  EXPECT_EQ(said(text), "misconfiguration odd=2 certain");  // no line is cut
+}
+
 TEST(LogVerdicts, VersionsAndSettingsThatDiffer) {
   const auto version = [](int rank, std::string_view text) {
     return "node-a:" + std::to_string(100 + rank) + ":1 [0] NCCL INFO NCCL version " +

@@ -109,6 +109,18 @@ SettingsOf settings_of(const LogView& view) {
   return settings;
 }
 
+// "Ri" is what a terminal has left of "Ring", if it cut other lines of the log, too.
+void drop_cut_values(const LogGroup& group, std::vector<Said>& all) {
+  const Said* most = most_said(all);
+  const bool cut = std::any_of(group.members.begin(), group.members.end(),
+                               [](const LogMember& m) { return m.witness->log->cut > 0; });
+  if (most == nullptr || !cut) return;
+  const std::string whole = most->meant;
+  std::erase_if(all, [&whole](const Said& said) {
+    return said.meant.size() < whole.size() && whole.starts_with(said.meant);
+  });
+}
+
 std::optional<DiagnosisFinding> find_setting(const LogGroup& group, const SettingsOf& settings,
                                              std::string_view name) {
   std::vector<Said> all;
@@ -121,6 +133,7 @@ std::optional<DiagnosisFinding> find_setting(const LogGroup& group, const Settin
                    evidence_line(*member.witness, setting.line,
                                  setting.name + " set by environment to " + setting.value)});
   }
+  drop_cut_values(group, all);
   if (all.size() < 2 || !differs(all)) return std::nullopt;
   auto finding = finding_of(group, name, all);
   finding.advice =
