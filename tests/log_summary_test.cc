@@ -107,44 +107,6 @@ TEST(LogSummary, SetupsThatDidNotFinishAreTold) {
   EXPECT_EQ(told(two), "nothing");
 }
 
-// Four ranks of one host come up over PCIe. The log of a job that is well can end there, too.
-TEST(LogSummary, SilenceBehindPeerAccessIsNoFinding) {
-  const auto job = [](std::string_view way, int channels) {
-    std::string text;
-    for (const char* end : {"START", "COMPLETE"}) {
-      for (int number = 0; number < 4; ++number) {
-        const std::string own = std::to_string(number);
-        const std::string before = "node-a:10" + own + ":1 [" + own + "] NCCL INFO ";
-        text += before + "ncclCommInitRank comm 0x1" + own + " rank " + own + " nranks 4 cudaDev " +
-                own + " nvmlDev " + own + " busId " + own + "b000 commId 0xab - Init " + end + "\n";
-        if (end == std::string_view("START"))
-          text += before + "Channel 00/0 : " + own + "[" + own + "] -> " +
-                  std::to_string((number + 1) % 4) + "[0] via " + std::string(way) + "\n" + before +
-                  std::to_string(channels) +
-                  " coll channels, 0 nvls channels, 2 p2p channels, 2 p2p channels per peer\n";
-      }
-    }
-    return text;
-  };
-  const auto asked = [](const std::string& text) {
-    std::vector<Witness> witnesses;
-    witnesses.push_back(read_log_text(text));
-    EXPECT_EQ(verdict_words(judge(witnesses)), "none");
-    const auto sentences = silent_peer_access(witnesses);
-    return sentences.empty() ? std::string() : sentences.front();
-  };
-  const std::string silent = job("P2P/IPC", 2);
-  EXPECT_NE(asked(silent).find("NCCL_P2P_DISABLE=1"), std::string::npos) << asked(silent);
-  EXPECT_NE(asked(silent).find("4 of 4 ranks"), std::string::npos) << asked(silent);
-  EXPECT_EQ(asked(silent + "step 1 loss 3.2\n"), "");
-  EXPECT_EQ(asked(job("SHM/direct/direct", 2)), "");
-  EXPECT_EQ(asked(job("P2P/IPC", 24)), "");  // NVLink
-  // Without a line that says that they came up, nothing is known of any silence.
-  std::string unfinished = silent;
-  unfinished.resize(unfinished.find("ncclCommInitRank", unfinished.find("Init START")));
-  EXPECT_EQ(asked(unfinished), "");
-}
-
 TEST(LogSummary, NothingWithoutALog) { EXPECT_TRUE(summarize_logs({}).empty()); }
 
 TEST(LogSummary, WarningsThatNoVerdictTells) {

@@ -17,10 +17,6 @@ std::vector<Table> summarize_logs(const std::vector<Witness>& witnesses);
 // sentence each: where a job hangs, it hangs there.
 std::vector<std::string> unfinished_setups(const std::vector<Witness>& witnesses);
 
-// Ranks of one host that came up with peer access over PCIe and then wrote nothing: they work, or
-// hang.
-std::vector<std::string> silent_peer_access(const std::vector<Witness>& witnesses);
-
 // Warnings of NCCL's that no verdict tells: which it does not know, and which all ranks survived.
 std::vector<std::string> open_warnings(const std::vector<Witness>& witnesses);
 

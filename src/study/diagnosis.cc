@@ -190,8 +190,6 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   if (diagnosis.findings.empty()) {
     for (std::string& text : unfinished_setups(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
-    for (std::string& text : silent_peer_access(witnesses))
-      diagnosis.open_questions.push_back(std::move(text));
     for (std::string& text : open_warnings(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
     for (std::string& text : shared_host_names(witnesses))
