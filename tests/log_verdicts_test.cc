@@ -63,6 +63,144 @@ TEST(LogVerdicts, HealthyLogsSayNothing) {
   EXPECT_EQ(said("node-a:1:1 [0] x.cc:1 NCCL WARN Something new\n"), "none");  // nothing came of it
 }
 
+// Calls that are traced (NCCL_DEBUG_SUBSYS=CALL): "AllReduce 8" is one of 8 elements.
+std::string traced(int rank, const std::vector<std::pair<std::string, int>>& calls,
+                   bool from_start = true) {
+  const std::string head =
+      "node-a:" + std::to_string(100 + rank) + ":" + std::to_string(100 + rank) + " NCCL CALL nccl";
+  const std::string comm = "0x5" + std::to_string(rank);
+  std::string text;
+  if (from_start)
+    text += head + "CommInitRank(" + comm + ", 4, 0xab, " + std::to_string(rank) + ", " +
+            std::to_string(rank) + ")\n";
+  for (const auto& [op, count] : calls)
+    text += head + op + "(7e,7f," + std::to_string(count) + ",7,0,0," + comm + ",0x1)\n";
+  return text;
+}
+
+// Each text a file of its own.
+std::string said_of_files(const std::vector<std::string>& texts) {
+  std::vector<Witness> witnesses;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    witnesses.push_back(read_log_text(texts[i], "nccl." + std::to_string(i) + ".log"));
+  return verdict_words(judge(witnesses));
+}
+
+using Traced = std::vector<std::pair<std::string, int>>;
+
+TEST(LogVerdicts, TracedCallsAreComparedInTheirOrder) {
+  const Traced usual = {{"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 16}};
+  const auto job = [&usual](const Traced& odd, bool from_start = true) {
+    std::vector<std::string> texts;
+    for (int rank = 0; rank < 4; ++rank)
+      texts.push_back(traced(rank, rank == 2 ? odd : usual, from_start));
+    return texts;
+  };
+  const auto joined = [](const std::vector<std::string>& texts) {
+    return texts[0] + texts[1] + texts[2] + texts[3];
+  };
+  EXPECT_EQ(said_of_files(job(usual)), "none");
+  EXPECT_EQ(said(joined(job(usual))), "none");
+  const Traced larger = {{"AllReduce", 8}, {"AllGather", 5}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(larger)), "size_mismatch odd=2 likely");
+  EXPECT_EQ(said(joined(job(larger))), "size_mismatch odd=2 likely");
+  const Traced other = {{"AllReduce", 8}, {"Broadcast", 4}, {"AllReduce", 16}};
+  EXPECT_EQ(said(joined(job(other))), "op_mismatch odd=2 likely");
+  const Traced swapped = {{"AllGather", 4}, {"AllReduce", 8}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(swapped)), "order_mismatch odd=2 likely");
+  const Traced one_more = {{"AllReduce", 8}, {"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(one_more)), "op_mismatch odd=2 likely");
+  EXPECT_EQ(said(joined(job(one_more))),
+            "op_mismatch undecidable");  // or a line stands there twice
+  // It left a call out; where processes share a file, its line may only be lost.
+  const Traced one_less = {{"AllReduce", 8}, {"AllReduce", 16}};
+  EXPECT_EQ(said_of_files(job(one_less)), "op_mismatch odd=2 likely");
+  EXPECT_EQ(said(joined(job(one_less))), "op_mismatch undecidable");
+  // An excerpt: nothing tells which call is which.
+  EXPECT_EQ(said_of_files(job(larger, false)), "none");
+}
+
+// Calls in another order, which come together again: no line is lost.
+TEST(LogVerdicts, TracedCallsInAnotherOrder) {
+  const Traced usual = {{"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 16}, {"Broadcast", 2}};
+  const Traced odd = {{"AllGather", 4}, {"AllReduce", 8}, {"AllReduce", 16}, {"Broadcast", 2}};
+  EXPECT_EQ(said(traced(0, usual) + traced(1, usual) + traced(2, odd) + traced(3, usual)),
+            "order_mismatch odd=2 likely");
+}
+
+// Three ranks lack one line each, so that all seem to have made the same calls.
+TEST(LogVerdicts, LostLinesAreNoOtherOrder) {
+  std::string text = inits();
+  for (int rank = 0; rank < 3; ++rank)
+    text += call(rank, "AllReduce", 0, 8) + call(rank, "AllReduce", 1, 16);
+  text += call(3, "AllReduce", 1, 16) + call(3, "AllReduce", 2, 8);
+  EXPECT_EQ(said(text), "none");
+}
+
+// Two lines that are lost, and one that is written twice.
+TEST(LogVerdicts, LostAndRepeatedTracedLinesAccuseNobody) {
+  const Traced usual = {
+      {"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 8}, {"Broadcast", 2}, {"AllReduce", 16}};
+  const auto said_of = [&usual](const Traced& odd) {
+    return said(traced(0, usual) + traced(1, odd) + traced(2, usual) + traced(3, usual));
+  };
+  EXPECT_EQ(said_of({{"AllReduce", 8}, {"Broadcast", 2}, {"AllReduce", 16}}),
+            "op_mismatch undecidable");
+  EXPECT_EQ(said_of({{"AllReduce", 8}, {"AllReduce", 8}, {"AllGather", 4}, {"AllReduce", 8}}),
+            "op_mismatch undecidable");
+}
+
+// A line that was lost in the file that all write to is in no other's calls.
+TEST(LogVerdicts, ALostTracedLineAccusesNobody) {
+  const Traced usual = {{"AllReduce", 8}, {"AllReduce", 8}, {"AllGather", 4},
+                        {"AllReduce", 8}, {"Broadcast", 2}, {"AllReduce", 8}};
+  for (std::size_t lost = 0; lost < usual.size(); ++lost) {
+    Traced fewer = usual;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(lost));
+    const std::string text =
+        traced(0, usual) + traced(1, fewer) + traced(2, usual) + traced(3, usual);
+    const auto findings = judge_text(text);
+    for (const DiagnosisFinding& finding : findings) {
+      EXPECT_TRUE(finding.differing.empty()) << lost;
+      EXPECT_EQ(finding.confidence, Confidence::undecidable) << lost;
+    }
+  }
+}
+
+// Traced and counted calls of different ranks: numbers of one side are none of the other's.
+TEST(LogVerdicts, TracedCallsBesideCountedOnes) {
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < 3; ++rank)
+    texts.push_back(init(rank) + call(rank, "AllReduce", 3, 8) + call(rank, "AllReduce", 4, 8));
+  texts.push_back(traced(3, {{"AllReduce", 8}, {"AllReduce", 8}}));
+  EXPECT_EQ(said_of_files(texts), "none");
+  texts.back() = traced(3, {{"AllReduce", 8}, {"AllReduce", 9}});
+  EXPECT_EQ(said_of_files(texts), "size_mismatch odd=3 likely");
+}
+
+// No opCount shows whether a line is lost: who made one call less is not told by counting.
+TEST(LogVerdicts, OneTracedCallLessNamesNobody) {
+  const Traced four(4, {"AllReduce", 8});
+  const Traced three(3, {"AllReduce", 8});
+  EXPECT_EQ(said(traced(0, four) + traced(1, four) + traced(2, four) + traced(3, three) +
+                 "node-a:103:103 [3] NCCL INFO NCCL_DEBUG set by environment to INFO\n" +
+                 caught(0, 4, "ALLREDUCE", 8, 8) + caught(1, 4, "ALLREDUCE", 8, 8)),
+            "timeout undecidable");
+}
+
+// Only in files of their own is it sure that the k-th send meets the k-th receive.
+TEST(LogVerdicts, TracedSendsAndReceives) {
+  const auto pair_call = [](int rank, std::string_view op, int peer, int count) {
+    return traced(rank, {}) + "node-a:" + std::to_string(100 + rank) + ":1 NCCL CALL nccl" +
+           std::string(op) + "(0,7f," + std::to_string(count) + ",7,0," + std::to_string(peer) +
+           ",0x5" + std::to_string(rank) + ",0x1)\n";
+  };
+  const std::string sends = pair_call(0, "Send", 1, 8);
+  EXPECT_EQ(said_of_files({sends, pair_call(1, "Recv", 0, 8)}), "none");
+  EXPECT_EQ(said_of_files({sends, pair_call(1, "Recv", 0, 4)}), "size_mismatch undecidable");
+  EXPECT_EQ(said(sends + pair_call(1, "Recv", 0, 4)), "none");
+}
+
 // The watchdogs say only that ranks wait; rank 3 made one call less than they did.
 TEST(LogVerdicts, WhoMadeOneCallLessAndWritesOnIsMissing) {
   std::string calls = inits();
@@ -877,6 +1015,109 @@ TEST(LogVerdicts, ConnectionsFromOneRailToAnother) {
       said(adapters("node-a", 1, "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE") +
            adapters("node-b", 1, "[0]mlx5_1:1/RoCE [1]mlx5_0:1/RoCE") + across(0, 0, 1) + failed),
       "transport_error likely");
+}
+
+// One line of rank 1 without memory, and one of rank 2 whose kernel failed. By kind alone the
+// memory would be the cause.
+std::string memory_at(std::string_view time) {
+  return "[rank1]:[E" + std::string(time) +
+         " x.cpp:1] CUDA out of memory. Tried to allocate 2 GiB\n";
+}
+std::string kernel_at(std::string_view time) {
+  return "[rank2]:[E" + std::string(time) +
+         " x.cpp:1] RuntimeError: CUDA error: an illegal memory\n";
+}
+std::string dated_memory_at(std::string_view time) {
+  return "[" + std::string(time) +
+         "] node-a:101:9 [1] x.cc:9 NCCL WARN Cuda failure 'out of memory'\n";
+}
+std::string dated_kernel_at(std::string_view time) {
+  return "[" + std::string(time) + "] node-a:102:9 [2] x.cc:9 NCCL WARN Cuda failure 'illegal'\n";
+}
+
+// c10's lines do not say their year: those of the new one come later.
+TEST(LogVerdicts, AtNewYearTheFirstErrorIsOfTheOldOne) {
+  const auto first_of = [](const std::string& text) {
+    const auto findings = judge_text(inits() + text);
+    return findings.empty() ? "none" : std::string(diagnosis_name(findings.front().kind));
+  };
+  EXPECT_EQ(first_of(memory_at("1230 10:00:09.5") + kernel_at("1230 10:00:00.5")), "crash");
+  EXPECT_EQ(first_of(memory_at("1230 10:00:00.5") + kernel_at("1230 10:00:09.5")), "out_of_memory");
+  EXPECT_EQ(first_of(memory_at("0101 00:00:03.5") + kernel_at("1231 23:59:58.5")), "crash");
+  EXPECT_EQ(first_of(memory_at("1231 23:59:58.5") + kernel_at("101 00:00:03.5")), "out_of_memory");
+  // Where all say the year, it decides.
+  EXPECT_EQ(
+      first_of(dated_memory_at("2026-01-01 00:00:03") + dated_kernel_at("2025-12-31 23:59:58")),
+      "crash");
+  EXPECT_EQ(
+      first_of(dated_memory_at("2026-12-31 23:59:58") + dated_kernel_at("2026-01-01 00:00:03")),
+      "crash");
+  // One of them says it.
+  EXPECT_EQ(first_of(dated_memory_at("2026-01-01 00:00:03") + kernel_at("1231 23:59:58.5")),
+            "crash");
+}
+
+TEST(LogVerdicts, AtNewYearTheWatchdogsOfOneHangLieTogether) {
+  const auto hang = [](std::string_view last) {
+    std::string text = inits();
+    for (int rank = 0; rank < 3; ++rank) text += position(rank, 9, 9, 8);
+    text += position(3, 8, 8, 7);
+    for (std::size_t at = text.find("E1129 11:56:57.6"); at != std::string::npos;
+         at = text.find("E1129 11:56:57.6"))
+      text.replace(at, 16,
+                   text.find("E1129 11:56:57.6", at + 1) == std::string::npos
+                       ? last
+                       : std::string_view("E1231 23:59:57.6"));
+    return text;
+  };
+  const std::string same = said(hang("E1231 23:59:58.6"));
+  EXPECT_NE(same, "timeout undecidable");
+  EXPECT_EQ(said(hang("E0101 00:00:02.6")), same);
+  EXPECT_EQ(said(hang("E0101 00:20:02.6")), "timeout undecidable");  // minutes apart
+}
+
+// NCCL compares the names of algorithms, protocols and networks in any case.
+TEST(LogVerdicts, SettingsInAnotherCaseAreTheSame) {
+  const auto job = [](std::string_view name, std::string_view first, std::string_view other) {
+    std::string text = inits();
+    for (int rank = 0; rank < 4; ++rank)
+      text += "node-a:" + std::to_string(100 + rank) + ":9 [0] NCCL INFO " + std::string(name) +
+              " set by environment to " + std::string(rank == 2 ? other : first) + "\n";
+    return text;
+  };
+  EXPECT_EQ(said(job("NCCL_PROTO", "Simple", "simple")), "none");
+  EXPECT_EQ(said(job("NCCL_ALGO", "allreduce:Ring", "AllReduce:ring")), "none");
+  EXPECT_EQ(said(job("NCCL_NET", "Socket", "socket")), "none");
+  EXPECT_EQ(said(job("NCCL_NET", "Socket", "IB")), "misconfiguration odd=2 certain");
+  // "True" is a number to NCCL, and none of its names.
+  EXPECT_EQ(said(job("NCCL_P2P_DISABLE", "true", "True")), "misconfiguration odd=2 certain");
+  // Two spellings of most, and another value: as one of most has written it.
+  const std::string mixed = job("NCCL_PROTO", "Simple", "LL") +
+                            "node-a:103:9 [0] NCCL INFO NCCL_ALGO set by environment to RING\n"
+                            "node-a:102:9 [0] NCCL INFO NCCL_ALGO set by environment to ring\n"
+                            "node-a:101:9 [0] NCCL INFO NCCL_ALGO set by environment to Tree\n";
+  const auto findings = judge_text(mixed);
+  ASSERT_EQ(findings.size(), 2U);
+  EXPECT_EQ(verdict_words(findings),
+            "misconfiguration odd=1 certain; misconfiguration odd=2 certain");
+  for (const DiagnosisFinding& finding : findings) {
+    ASSERT_EQ(finding.differing.size(), 1U);
+    if (finding.differing.front().rank == 1) {
+      EXPECT_EQ(finding.differing.front().expected, "ring");
+    }
+  }
+}
+
+// Where a terminal cuts lines, "2.2" and "Ri" are what is left of "2.21.5+cuda12.4" and "Ring".
+TEST(LogVerdicts, VersionsAndSettingsThatAreCutDoNotDiffer) {
+  std::string text = inits();
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string before = "node-a:" + std::to_string(100 + rank) + ":9 [0] NCCL INFO ";
+    text += before + "NCCL version " + (rank == 1 ? "2.2" : "2.21.5+cuda12.4") + "\n" + before +
+            "NCCL_ALGO set by environment to " + (rank == 2 ? "Ri" : "Ring") + "\n";
+  }
+  EXPECT_EQ(said(text + "node-a:103:9 [0] NCCL INFO AllReduce: opCount 1 sendb\n"), "none");
+  EXPECT_EQ(said(text), "misconfiguration odd=2 certain");  // no line is cut
 }
 
 TEST(LogVerdicts, VersionsAndSettingsThatDiffer) {

@@ -115,6 +115,18 @@ TEST(NcclLogPrefix, AGluedHostIsKnownFromOtherLines) {
   EXPECT_EQ(facts.processes[0].host, "node-b");
 }
 
+// One process wrote over the prefix of another's line: "INnode-a" is no host.
+TEST(NcclLogPrefix, APrefixThatIsBrokenOffIsNoPartOfTheHost) {
+  EXPECT_EQ(only_record("node-a:42:43 [0] NCCL INnode-a:44:45 [1] NCCL INFO Hi").host, "node-a");
+  const std::string known = "node-b:44:45 [1] NCCL INFO Using network IB\n";
+  const LogFacts facts =
+      facts_of(known + "node-a:42:43 [0] NCCL INnode-b:44:45 [1] NCCL INFO Using network IB\n");
+  ASSERT_EQ(facts.processes.size(), 1U);
+  EXPECT_EQ(facts.processes[0].host, "node-b");
+  // What a launcher puts before a line is no such prefix.
+  EXPECT_EQ(only_record("INnode-a: INnode-a:42:43 [0] NCCL INFO Hi").host, "INnode-a");
+}
+
 TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
   EXPECT_EQ(without_secrets("at https://joe:horse@proxy:80/a@b and http://host/x"),
             "at https://(hidden)@proxy:80/a@b and http://host/x");
@@ -123,6 +135,14 @@ TEST(Secrets, WhatStandsBeforeAHostIsHidden) {
   EXPECT_EQ(without_secrets("commId 0x5af3 node-a:42:42"), "commId 0x5af3 node-a:42:42");
   EXPECT_EQ(without_secrets("joe:horse@host //joe:ho@rse@host:1/x a@b 1[0]@2"),
             "(hidden)@host //(hidden)@host:1/x a@b 1[0]@2");
+  // Behind the host and its port the path begins, whatever it holds.
+  for (const std::string_view text :
+       {"get https://host:80/a@b now", "https://host/a:b@c", "https://host?user=a:b@c",
+        "https://host:443/x@1/y@2:3", "//host:1/a@b"})
+    EXPECT_EQ(without_secrets(text), text);
+  // A password may hold what else ends a host, as long as it is no port.
+  EXPECT_EQ(without_secrets("https://joe:ho/rse@host/x"), "https://(hidden)@host/x");
+  EXPECT_EQ(without_secrets("https://joe:123456/rse@host/x"), "https://(hidden)@host/x");
 }
 
 // The value behind each of these is a word like any other.
@@ -155,6 +175,17 @@ TEST(Secrets, WhatAWordAnnouncesIsHidden) {
                                       "password=x!@",
                                       "password = @)",
                                       "Authorization: Basic @",
+                                      "the password is: @",
+                                      "password is @",
+                                      "The Password was '@'",
+                                      "token was @",
+                                      "token was: @",
+                                      "secret key -> @",
+                                      "API key: @",
+                                      "access key is @",
+                                      "password set to @",
+                                      "token is set to @",
+                                      "password => @",
                                       "NCCL_KEY set by environment to @"}) {
     std::string text(form);
     const std::string plain = "correct-horse";
@@ -176,7 +207,10 @@ TEST(Secrets, WordsOfLogsStay) {
         "Channel 00/0 : 3[3] -> 4[0] [receive] via NET/IB/0/GDRDMA",
         "rkey=0x12 key size 32, keySize: 64, monkey: 5, tokens: 512, max_tokens=4096",
         "WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)",
-        "PWD=/home/x signal: 11, sig=11 the password is wrong", "bypass", "fe80::1%eth0<0>"}) {
+        "PWD=/home/x signal: 11, sig=11 the password is wrong", "bypass", "fe80::1%eth0<0>",
+        "token was not found, password is required; the secret key was rejected",
+        "the token is 5 and tokens -> 512, session is set", "key -> value, a key is b",
+        "Ring 00 : 3 -> 0 -> 1 passed"}) {
     EXPECT_EQ(without_secrets(text), text);
   }
 }
@@ -387,6 +421,25 @@ INSTANTIATE_TEST_SUITE_P(
         ChannelCase{"CollNet 00/0 : 3 [send] via COLLNET/SHARP/0/GDRDMA", LogTransport::collnet, 3,
                     3, true, "SHARP"}));
 
+// A terminal that cuts lines ends each with a line break.
+TEST(NcclLogChannels, AMarkThatIsCutIsNoOther) {
+  for (const std::string_view end : {"NET/AWS Libfabric/0/GD", "NET/IB/0/", "NET/IB/0(",
+                                     "NET/IB/0(1", "NET/IB/0/GDRDMA(P", "NET/IB/0/GDRDMA/Sha"}) {
+    const LogFacts facts = facts_of(
+        info("Channel 02/0 : 4[4] -> 12[4] [receive] via " + std::string(end)) + info("Hi"));
+    EXPECT_TRUE(facts.channels.empty()) << end;
+    EXPECT_EQ(facts.cut, 1) << end;
+  }
+  for (const std::string_view end :
+       {"NET/IB/0", "NET/IB/0/GDRDMA", "NET/IB/0(3)/GDRDMA", "NET/IB/0/GDRDMA(PCI)",
+        "NET/IB/0/GDRDMA/Shared", "NET/IB/0/Shared", "NET/IB/0(12)", "NET/IB/0/Comm"}) {
+    const LogFacts facts =
+        facts_of(info("Channel 02/0 : 4[4] -> 12[4] [receive] via " + std::string(end)));
+    ASSERT_EQ(facts.channels.size(), 1U) << end;
+    EXPECT_EQ(facts.channels[0].gdr, end.find("GDRDMA") != std::string_view::npos) << end;
+  }
+}
+
 TEST(NcclLogChannels, RingsAreNone) {
   const LogFacts facts =
       facts_of(info("Channel 00/02 :    0   1   2") + info("Channel 00/64 : 0") +
@@ -450,6 +503,67 @@ TEST(NcclLogCalls, LinesThatAreCutAreCounted) {
   EXPECT_TRUE(facts.calls.empty());
   EXPECT_EQ(facts.cut, 2);
   EXPECT_TRUE(facts.ends_cut);
+}
+
+// NCCL_DEBUG=TRACE, NCCL_DEBUG_SUBSYS=CALL.
+std::string traced_line(std::string_view message) {
+  return "node-a:42:43 NCCL CALL " + std::string(message) + "\n";
+}
+
+TEST(NcclLogCalls, TracedOnesAreRead) {
+  const LogFacts facts = facts_of(
+      traced_line("ncclGetUniqueId(0x5216)") +
+      traced_line("ncclCommInitRank(0x55d8, 4, 0x5216, 3, 1)") + traced_line("ncclGroupStart()") +
+      traced_line("ncclAllReduce(7f5d,7f5e,64,7,0,0,0x55d8,(nil))") +
+      traced_line("ncclSend(0,7f5d,8,9,0,2,0x55d8,0x1)") + traced_line("ncclGroupEnd()"));
+  ASSERT_EQ(facts.comms.size(), 1U);
+  EXPECT_EQ(facts.comms[0].rank, 3);
+  EXPECT_EQ(facts.comms[0].nranks, 4);
+  EXPECT_EQ(facts.comms[0].device, 1);
+  EXPECT_EQ(facts.comms[0].id, 0x5216U);
+  EXPECT_EQ(facts.comms[0].complete_line, 2);
+  ASSERT_EQ(facts.calls.size(), 2U);
+  EXPECT_TRUE(facts.calls[0].traced);
+  EXPECT_EQ(facts.calls[0].op, Op::all_reduce);
+  EXPECT_EQ(facts.calls[0].count, 64);
+  EXPECT_EQ(facts.calls[0].datatype, 7);
+  EXPECT_EQ(facts.calls[0].comm.index(), 0U);
+  EXPECT_EQ(facts.calls[1].op, Op::send);
+  EXPECT_EQ(facts.calls[1].root, 2);
+  EXPECT_EQ(facts.unknown + facts.cut, 0);
+}
+
+TEST(NcclLogCalls, TracedSplitsNameTheirParent) {
+  const LogFacts facts = facts_of(traced_line("ncclCommSplit(0x55d8, 1, 0, 0x55e0, 2, 8)"));
+  ASSERT_EQ(facts.comms.size(), 1U);
+  EXPECT_EQ(facts.comms[0].pointer, 0x55e0U);
+  EXPECT_EQ(facts.comms[0].parent, 0x55d8U);
+  EXPECT_EQ(facts.comms[0].color, 1);
+  EXPECT_EQ(facts.comms[0].rank, 2);
+  EXPECT_EQ(facts.comms[0].nranks, 8);
+}
+
+// ALL at level TRACE writes each call twice, one line behind the other; an excerpt can begin
+// between the two.
+TEST(NcclLogCalls, TracedOnesCountOnce) {
+  const std::string counted = info(
+      "AllReduce: opCount 1d sendbuff 0x7e recvbuff 0x7f count 64 datatype 7 op 0 root 0 comm "
+      "0x55d8 [nranks=2] stream 0x1");
+  const std::string traced = traced_line("ncclAllReduce(7e,7f,64,7,0,0,0x55d8,0x1)");
+  const LogFacts facts = facts_of(traced + counted + traced + counted + traced);
+  ASSERT_EQ(facts.calls.size(), 2U);
+  EXPECT_FALSE(facts.calls[0].traced || facts.calls[1].traced);
+  EXPECT_EQ(facts_of(traced + traced).calls.size(), 2U);
+}
+
+TEST(NcclLogCalls, TracedOnesThatAreCutOrOddAreCounted) {
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,6")).cut, 1);
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,6") + "4,7,0,0,0x55d8,0x1)\n").calls.size(),
+            1U);
+  EXPECT_EQ(facts_of(traced_line("ncclAllReduce(7e,7f,x,7,0,0,0x55d8,0x1)")).unknown, 1);
+  const LogFacts documented = facts_of(traced_line("ncclSend(0,0x...,8,7,0,2,0x...,0x...)"));
+  EXPECT_TRUE(documented.calls.empty());
+  EXPECT_EQ(documented.unknown + documented.cut, 0);
 }
 
 TEST(NcclLogCalls, DocumentationIsNoCall) {

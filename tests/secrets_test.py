@@ -44,7 +44,8 @@ RuntimeError: NCCL error in: x.cpp:1, unhandled system error, api_key=@
 # Ways to write a secret (%), in the lines of warnings.
 FORMS = ["--token %", "--password '%'", "Authorization: Bearer %", "bearer %", "apikey=%", "x-api-key: %", "auth_key: %", "pwd=%",
          "DB_PASS=%", "SSHPASS=%", "PRIVATE_KEY=%", "SIGNING_KEY=%", "auth=%", "sig=%", "cookie: a=b; c=%", "session=%",
-         "passphrase=%", "user:%@host", "//user:%@host", '"token": "%"', "{'secret': '%'}", "failed : password : %"]
+         "passphrase=%", "user:%@host", "//user:%@host", '"token": "%"', "{'secret': '%'}", "failed : password : %",
+         "password is: %", "token was %", "secret key -> %"]
 
 
 def form_log(forms):

@@ -9,9 +9,10 @@
 // made the last call, the others wrote a line after it was made, and have made no call in any other
 // communicator that a member there has not made: else they are held there. Those lines may be of
 // any kind; a rank without one may only have been cut off. opCounts that are not those of the
-// others show a lost line, and a communicator with sends and receives is left out: ranks make
-// different ones of them. When it is wrong: a single call line that was lost without a trace, where
-// processes share one output. So never more than likely.
+// others show a lost line, so that traced calls, which have none, say nothing; and a communicator
+// with sends and receives is left out: ranks make different ones of them. When it is wrong: a
+// single call line that was lost without a trace, where processes share one output. So never more
+// than likely.
 #include "diagnose/log_call_ends.h"
 
 #include <algorithm>
@@ -54,7 +55,8 @@ std::vector<CallEnd> call_ends(const LogView& view, const LogGroup& group) {
     for (const LogCall& call : witness->log->calls) {
       const auto found = place.find({witness, call.comm.value});
       if (found == place.end()) continue;
-      if (call.op == Op::send || call.op == Op::recv || call.op == Op::put_get) return {};
+      if (call.op == Op::send || call.op == Op::recv || call.op == Op::put_get || call.traced)
+        return {};
       ++ends[found->second].calls;
       ends[found->second].last = &call;
       ends[found->second].op_counts.push_back(call.op_count);

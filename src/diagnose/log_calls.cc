@@ -1,4 +1,4 @@
-// Calls that should be the same on all ranks and are not (NCCL_DEBUG_SUBSYS=COLL).
+// Calls that should be the same on all ranks and are not (NCCL_DEBUG_SUBSYS=COLL or CALL).
 //
 // Collectives of one communicator must be called in one order by all ranks. So the k-th of each
 // rank are compared: from the start where the log shows the communicator's initialisation, else
@@ -11,6 +11,10 @@
 // two ranks that agree with each other. From the start, too, the k-th of each rank must have one op
 // count (less those of its sends and receives). From the first on that has not, a difference counts
 // only if it stays whether calls are lined up by place or by op count, and then nobody is named.
+//
+// Traced calls (CALL) have no op count. They are compared from the start only, and what comes of it
+// is no more than likely. Where processes share a file, and the odd one's call is one that others
+// make at another time, lines may be lost or written twice, and nobody is named either.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -57,6 +61,7 @@ struct Side {
   std::vector<std::int64_t> numbers;  // their op counts, without what sends and receives took
   bool pairwise = false;              // there are sends and receives
   bool from_start = false;            // the communicator's initialisation is in the log
+  bool traced = false;                // calls without op counts
 };
 
 // What is called in each communicator of each log.
@@ -108,12 +113,17 @@ std::vector<Side> sides_of(const LogGroup& group, const CallsOf& calls) {
     side.calls = found->second.collectives;
     side.numbers = numbers_of(found->second);
     side.pairwise = !found->second.pairwise.empty();
+    side.traced = side.calls.front()->traced;
     // A line that was lost in the middle shifts those behind it.
     side.from_start = comm.rank >= 0 && comm.first_line < side.calls.front()->line &&
                       member.witness->log->cut == 0;
     sides.push_back(std::move(side));
   }
   return sides;
+}
+
+bool any_traced(const std::vector<Side>& sides) {
+  return std::any_of(sides.begin(), sides.end(), [](const Side& side) { return side.traced; });
 }
 
 // Whether op counts number the calls: each one more than the last.
@@ -209,7 +219,8 @@ std::string type_text(int datatype) {
 }
 
 std::string call_text(const LogCall& call) {
-  return std::string(op_name(call.op)) + ": opCount " + hex(call.op_count) + " count " +
+  return std::string(op_name(call.op)) +
+         (call.traced ? ": count " : ": opCount " + hex(call.op_count) + " count ") +
          std::to_string(call.count) + " " + type_text(call.datatype) +
          (call.root > 0 ? " root " + std::to_string(call.root) : "");
 }
@@ -279,6 +290,18 @@ bool is_reordered(const std::vector<Side>& sides) {
                                          [&](const Side& side) { return bag(side) == first; });
 }
 
+// Whether all sides have the same op counts, in whatever order.
+bool same_op_counts(const std::vector<Side>& sides) {
+  const auto sorted = [](const Side& side) {
+    std::vector<std::int64_t> numbers = side.numbers;
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  };
+  const auto first = sorted(sides.front());
+  return std::all_of(sides.begin(), sides.end(),
+                     [&](const Side& side) { return sorted(side) == first; });
+}
+
 void fill_differing(const Row& row, const Same& most, DiagnosisFinding& finding) {
   for (const auto& [side, call] : row.calls) {
     const Same same = same_of(*call);
@@ -331,6 +354,20 @@ std::string whole_for_part(const Same& odd, const Same& most, std::int64_t nrank
          (odd.op == Op::reduce_scatter || odd.op == Op::scatter ? "receives" : "sends") + ")";
 }
 
+bool is_traced(const Row& row) {
+  return std::any_of(row.calls.begin(), row.calls.end(),
+                     [](const auto& call) { return call.second->traced; });
+}
+
+std::string doubt_text(const Row& row) {
+  return is_traced(row)
+             ? "; who is wrong cannot be told: the processes share a log, in which lines "
+               "may be lost or written twice. Missing: a log for each process "
+               "(NCCL_DEBUG_FILE=nccl.%h.%p.log), or opCounts (NCCL_DEBUG_SUBSYS=COLL)"
+             : "; who is wrong cannot be told: before it the ranks' calls have different "
+               "opCounts, so that lines seem to be lost";
+}
+
 std::string row_text(const Row& row) {
   return row.by_op_count ? "opCount " + hex(row.number) : "call " + std::to_string(row.number);
 }
@@ -356,9 +393,10 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
   finding.group = group.name;
   finding.seq = row.number;
   finding.op = op_name(most != nullptr ? most->op : any.op);
-  finding.confidence = most == nullptr                          ? Confidence::undecidable
-                       : group.joined_by_id && !row.by_op_count ? Confidence::certain
-                                                                : Confidence::likely;
+  finding.confidence = most == nullptr ? Confidence::undecidable
+                       : group.joined_by_id && !row.by_op_count && !is_traced(row)
+                           ? Confidence::certain
+                           : Confidence::likely;
   fill_differing(row, most != nullptr ? *most : any, finding);
   if (most == nullptr) finding.differing.clear();
   std::vector<std::int64_t> odd;
@@ -375,9 +413,7 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
       break;
     }
   } else if (row.doubtful) {
-    finding.message +=
-        "; who is wrong cannot be told: before it the ranks' calls have different opCounts, so "
-        "that lines seem to be lost";
+    finding.message += doubt_text(row);
   } else if (most == nullptr) {
     finding.message += "; which side is wrong cannot be told: no value has a majority";
   }
@@ -408,11 +444,57 @@ std::optional<DiagnosisFinding> difference_behind(const LogGroup& group,
   return first_difference(group, sides, rows);
 }
 
+// Whether lines of several processes lie in the side's file, where one can be lost.
+bool shares_file(const Side& side) {
+  const auto& processes = side.member->witness->log->processes;
+  return std::count_if(processes.begin(), processes.end(),
+                       [](const LogProcess& process) { return process.pid >= 0; }) > 1;
+}
+
+// Whether the two lists go on alike to their common end behind `place`.
+bool goes_on_alike(const Side& side, const Side& other, std::size_t place) {
+  constexpr std::size_t kEnough = 2;
+  if (side.calls.size() != other.calls.size() || place + kEnough >= side.calls.size()) return false;
+  return std::equal(side.calls.end() - kEnough, side.calls.end(), other.calls.end() - kEnough,
+                    [](const LogCall* a, const LogCall* b) { return same_of(*a) == same_of(*b); });
+}
+
+// Where processes share a file, lines get lost, and are written twice. What is called in its turn
+// then stands in another's place. So a rank is only odd if nobody else calls the same at any time,
+// or if its calls and the others' come together again.
+bool may_lack_a_line(const Row& row) {
+  const auto place = static_cast<std::size_t>(row.number);
+  const auto counts = variants(row);
+  return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& one) {
+    const auto& [side, call] = one;
+    const Same own = same_of(*call);
+    if (2 * counts.at(own) > row.calls.size() || !shares_file(*side)) return false;
+    return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& other) {
+      if (!difference(own, same_of(*other.second))) return false;
+      const auto& calls = other.first->calls;
+      const bool called = std::any_of(calls.begin(), calls.end(),
+                                      [&](const auto* c) { return same_of(*c) == own; });
+      return called && !goes_on_alike(*side, *other.first, place);
+    });
+  });
+}
+
+std::optional<DiagnosisFinding> difference_of_traced(const LogGroup& group,
+                                                     const std::vector<Side>& sides) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  for (Row& row : rows_by(sides, place_number, 0, kAll)) {
+    row.doubtful = may_lack_a_line(row);
+    if (auto finding = compare(group, sides, row)) return finding;
+  }
+  return std::nullopt;
+}
+
 std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
                                               const std::vector<Side>& sides) {
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   const bool from_start =
       std::all_of(sides.begin(), sides.end(), [](const Side& s) { return s.from_start; });
+  if (any_traced(sides)) return from_start ? difference_of_traced(group, sides) : std::nullopt;
   if (!from_start) {
     if (any_pairwise(sides) || !std::all_of(sides.begin(), sides.end(), counts_calls))
       return std::nullopt;
@@ -420,8 +502,9 @@ std::optional<DiagnosisFinding> difference_in(const LogGroup& group,
     for (Row& row : rows) row.by_op_count = true;
     return first_difference(group, sides, rows);
   }
-  // Where all made the same calls in whatever order, no line is lost.
-  const std::size_t agreed = is_reordered(sides) ? kAll : numbers_agree_until(sides);
+  // Where all made the same calls, by their numbers too, in whatever order, no line is lost.
+  const bool whole = is_reordered(sides) && same_op_counts(sides);
+  const std::size_t agreed = whole ? kAll : numbers_agree_until(sides);
   if (auto finding = first_difference(group, sides, rows_by(sides, place_number, 0, agreed)))
     return finding;
   return agreed == kAll ? std::nullopt : difference_behind(group, sides, agreed);

@@ -212,17 +212,18 @@ const LogWatchdog* first_timeout(const LogFacts& log) {
 }
 
 // When a watchdog gives up, processes end, and all that is written then follows from that.
-void drop_what_follows_timeouts(std::vector<LogEventRef>& errors) {
+void drop_what_follows_timeouts(const LogView& view, std::vector<LogEventRef>& errors) {
   std::map<const Witness*, const LogWatchdog*> first;
   for (const LogEventRef& error : errors) {
     const auto [found, is_new] = first.try_emplace(error.witness);
     if (is_new) found->second = first_timeout(*error.witness->log);
   }
-  std::erase_if(errors, [&first](const LogEventRef& error) {
+  std::erase_if(errors, [&first, &view](const LogEventRef& error) {
     const LogWatchdog* timeout = first.at(error.witness);
     if (timeout == nullptr) return false;
     const bool timed = timeout->when >= 0 && error.event->when >= 0;
-    return timed ? timeout->when < error.event->when : timeout->line < error.event->line;
+    return timed ? view.times.of(*timeout) < view.times.of(*error.event)
+                 : timeout->line < error.event->line;
   });
 }
 
@@ -236,7 +237,7 @@ std::optional<LogCause> find_log_cause(const LogView& view) {
   std::vector<LogEventRef> errors = errors_of(view);
   drop_idle_warnings(view, errors);
   drop_survived(view, errors);
-  drop_what_follows_timeouts(errors);
+  drop_what_follows_timeouts(view, errors);
   if (errors.empty()) return std::nullopt;
   LogCause cause;
   const auto by_place = std::min_element(errors.begin(), errors.end(), before_by_place);
@@ -251,12 +252,13 @@ std::optional<LogCause> find_log_cause(const LogView& view) {
       causes.size() > 1 && std::all_of(causes.begin(), causes.end(),
                                        [](const auto& error) { return error.event->when >= 0; });
   if (timed) {
+    const LogTimes& times = view.times;
     const auto first = std::min_element(
         causes.begin(), causes.end(),
-        [](const auto& a, const auto& b) { return a.event->when < b.event->when; });
+        [&times](const auto& a, const auto& b) { return times.of(*a.event) < times.of(*b.event); });
     // Within a second, clocks of hosts and buffers of outputs say nothing.
     constexpr Ns kSame = 1'000'000'000;
-    if (cause.root.event->when - first->event->when > kSame) cause.root = *first;
+    if (times.of(*cause.root.event) - times.of(*first->event) > kSame) cause.root = *first;
     cause.by_time = true;
   }
   for (const LogEventRef& error : errors) {

@@ -1,5 +1,5 @@
-// Sends that bring other than their receives take (NCCL_DEBUG_SUBSYS=COLL). NCCL does not compare;
-// the pair hangs, or takes half of the next message.
+// Sends that bring other than their receives take (NCCL_DEBUG_SUBSYS=COLL or CALL). NCCL does not
+// compare; the pair hangs, or takes half of the next message.
 //
 //   rank 0   Send: ... count 1024 datatype 7 ... root 1 comm 0x1       `root` is the peer
 //   rank 1   Recv: ... count 512 datatype 7 ... root 0 comm 0x2
@@ -9,7 +9,8 @@
 //
 // When it is wrong: a lost line shifts all behind it. So only where the log shows both from their
 // initialisation on, and nothing that says that lines are lost: opCounts of a rank without a gap
-// count its calls from 0 on.
+// count its calls from 0 on. Traced calls have none: there, only a file of one process's own will
+// do.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -76,7 +77,9 @@ class OpCounts {
     if (!is_new) return found->second;
     std::set<std::int64_t> counts;
     for (const LogCall& call : member.witness->log->calls) {
-      if (call.comm == member.comm) counts.insert(call.op_count);
+      if (call.comm != member.comm) continue;
+      if (call.traced) return found->second = member.witness->log->processes.size() == 1;
+      counts.insert(call.op_count);
     }
     const auto size = static_cast<std::int64_t>(counts.size());
     return found->second = size > 0 && *counts.begin() == 0 && *counts.rbegin() == size - 1;

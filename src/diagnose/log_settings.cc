@@ -18,25 +18,38 @@ constexpr std::array<std::string_view, 16> kMustAgree = {
     "NCCL_BUFFSIZE",       "NCCL_NTHREADS",     "NCCL_CROSS_NIC",     "NCCL_NVLS_ENABLE",
     "NCCL_COLLNET_ENABLE", "NCCL_CUMEM_ENABLE", "NCCL_LL_THRESHOLD",  "NCCL_MNNVL_ENABLE"};
 
+// Of these, whose names of algorithms, protocols and networks NCCL compares in any case: "simple"
+// is "Simple". Names of interfaces, adapters and files are not among them.
+constexpr std::array<std::string_view, 3> kAnyCase = {"NCCL_ALGO", "NCCL_PROTO", "NCCL_NET"};
+
+// A value as NCCL understands it.
+std::string as_meant(std::string_view name, std::string value) {
+  if (std::find(kAnyCase.begin(), kAnyCase.end(), name) == kAnyCase.end()) return value;
+  for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return value;
+}
+
 // What each rank says of one thing.
 struct Said {
   std::int64_t rank = -1;
-  std::string value;
-  std::string line;  // of evidence
+  std::string value;  // as it is written
+  std::string meant;  // what is compared
+  std::string line;   // of evidence
 };
 
-std::optional<std::string> most_said(const std::vector<Said>& all) {
-  std::map<std::string, std::size_t> counts;
-  for (const Said& said : all) ++counts[said.value];
-  for (const auto& [value, count] : counts) {
-    if (count * 2 > all.size()) return value;
-  }
-  return std::nullopt;
+// Somebody who says what most say.
+const Said* most_said(const std::vector<Said>& all) {
+  std::map<std::string_view, std::size_t> counts;
+  for (const Said& said : all) ++counts[said.meant];
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Said& said) {
+    return counts[said.meant] * 2 > all.size();
+  });
+  return found == all.end() ? nullptr : &*found;
 }
 
 bool differs(const std::vector<Said>& all) {
   return std::any_of(all.begin(), all.end(),
-                     [&](const Said& said) { return said.value != all.front().value; });
+                     [&](const Said& said) { return said.meant != all.front().meant; });
 }
 
 DiagnosisFinding finding_of(const LogGroup& group, std::string_view field,
@@ -44,17 +57,24 @@ DiagnosisFinding finding_of(const LogGroup& group, std::string_view field,
   DiagnosisFinding finding;
   finding.kind = DiagnosisKind::misconfiguration;
   finding.group = group.name;
-  const auto most = most_said(all);
-  std::map<std::string, std::vector<std::int64_t>> by_value;
+  const Said* most = most_said(all);
+  struct Value {
+    std::string_view written;  // by the first
+    std::vector<std::int64_t> ranks;
+  };
+  std::map<std::string_view, Value> values;
   for (const Said& said : all) {
-    by_value[said.value].push_back(said.rank);
-    if (most && said.value != *most)
-      finding.differing.push_back({said.rank, std::string(field), said.value, *most});
+    Value& value = values[said.meant];
+    if (value.ranks.empty()) value.written = said.value;
+    value.ranks.push_back(said.rank);
+    if (most != nullptr && said.meant != most->meant)
+      finding.differing.push_back({said.rank, std::string(field), said.value, most->value});
     if (finding.evidence.size() < kMostLogEvidence) finding.evidence.push_back(said.line);
   }
   std::string text;
-  for (const auto& [value, ranks] : by_value)
-    text += (text.empty() ? "" : "; ") + value + " on " + ranks_in_words(ranks);
+  for (const auto& [meant, value] : values)
+    text += (text.empty() ? "" : "; ") + std::string(value.written) + " on " +
+            ranks_in_words(value.ranks);
   finding.message = std::string(field) + " is not the same on all ranks: " + text;
   finding.confidence = Confidence::certain;
   return finding;
@@ -66,7 +86,7 @@ std::optional<DiagnosisFinding> find_versions(const LogGroup& group) {
     const LogProcess& process = member.witness->log->processes[member.facts().process.index()];
     if (process.version.empty() || member.rank < 0) continue;
     all.push_back(
-        {member.rank, process.version,
+        {member.rank, process.version, process.version,
          evidence_line(*member.witness, process.first_line, "NCCL version " + process.version)});
   }
   if (all.size() < 2 || !differs(all)) return std::nullopt;
@@ -89,6 +109,18 @@ SettingsOf settings_of(const LogView& view) {
   return settings;
 }
 
+// "Ri" is what a terminal has left of "Ring", if it cut other lines of the log, too.
+void drop_cut_values(const LogGroup& group, std::vector<Said>& all) {
+  const Said* most = most_said(all);
+  const bool cut = std::any_of(group.members.begin(), group.members.end(),
+                               [](const LogMember& m) { return m.witness->log->cut > 0; });
+  if (most == nullptr || !cut) return;
+  const std::string whole = most->meant;
+  std::erase_if(all, [&whole](const Said& said) {
+    return said.meant.size() < whole.size() && whole.starts_with(said.meant);
+  });
+}
+
 std::optional<DiagnosisFinding> find_setting(const LogGroup& group, const SettingsOf& settings,
                                              std::string_view name) {
   std::vector<Said> all;
@@ -97,10 +129,11 @@ std::optional<DiagnosisFinding> find_setting(const LogGroup& group, const Settin
     const auto found = settings.find({member.witness, member.facts().process, name});
     if (found == settings.end()) continue;
     const LogSetting& setting = *found->second;
-    all.push_back({member.rank, setting.value,
+    all.push_back({member.rank, setting.value, as_meant(name, setting.value),
                    evidence_line(*member.witness, setting.line,
                                  setting.name + " set by environment to " + setting.value)});
   }
+  drop_cut_values(group, all);
   if (all.size() < 2 || !differs(all)) return std::nullopt;
   auto finding = finding_of(group, name, all);
   finding.advice =

@@ -117,6 +117,28 @@ void add_guessed_groups(LogView& view) {
   }
 }
 
+// No job lasts for half a year: where its lines leave more than that out between two of them, the
+// year has turned elsewhere.
+LogTimes times_of(const std::vector<const Witness*>& logs) {
+  constexpr Ns kHalf = Ns{183} * 86'400 * 1'000'000'000;
+  LogTimes times;
+  std::vector<Ns> whens;
+  const auto add = [&times, &whens](const auto& line) {
+    if (line.when < 0) return;
+    times.dated = times.dated && line.dated >= 0;
+    whens.push_back(line.when);
+  };
+  for (const Witness* witness : logs) {
+    std::for_each(witness->log->events.begin(), witness->log->events.end(), add);
+    std::for_each(witness->log->watchdog.begin(), witness->log->watchdog.end(), add);
+  }
+  std::sort(whens.begin(), whens.end());
+  const auto gap = std::adjacent_find(whens.begin(), whens.end(),
+                                      [](Ns earlier, Ns later) { return later - earlier > kHalf; });
+  if (gap != whens.end()) times.begins = *std::next(gap);
+  return times;
+}
+
 std::string_view short_name(std::string_view host) { return host.substr(0, host.find('.')); }
 
 }  // namespace
@@ -204,6 +226,7 @@ LogView make_log_view(const std::vector<Witness>& witnesses) {
   add_known_groups(view);
   add_guessed_groups(view);
   for (LogGroup& group : view.groups) sort_members(group);
+  view.times = times_of(view.logs);
   return view;
 }
 

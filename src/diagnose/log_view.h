@@ -37,9 +37,25 @@ struct LogGroup {
 
 struct LogRanks;  // which process is which rank, by process
 
+// How the times of a job's lines compare, which mostly do not say their year: lines of December and
+// January are of one job, and January's are the later ones.
+struct LogTimes {
+  bool dated = true;  // every line with a time says its year
+  Ns begins = 0;      // in the year: what is earlier is of the next one
+
+  // -1: not said.
+  template <class Line>
+  Ns of(const Line& line) const {
+    constexpr Ns kYear = Ns{366} * 86'400 * 1'000'000'000;  // February 29 has a place in each
+    if (dated || line.when < 0) return dated ? line.dated : -1;
+    return line.when < begins ? line.when + kYear : line.when;
+  }
+};
+
 struct LogView {
   std::vector<const Witness*> logs;
   std::vector<LogGroup> groups;
+  LogTimes times;                                 // of the lines that tell errors and time-outs
   mutable std::shared_ptr<const LogRanks> ranks;  // made when first asked for
 };
 

@@ -122,12 +122,12 @@ bool is_of_pipeline(const LogWatchdog& line) {
 }
 
 // When the watchdogs of one hang give up they do so within seconds: the first ends the others.
-bool lie_far_apart(const WatchdogGroup& group) {
+bool lie_far_apart(const LogTimes& all, const WatchdogGroup& group) {
   constexpr Ns kFar = Ns{120} * 1'000'000'000;
   std::vector<Ns> times;
   for (const WatchdogRank& rank : group.ranks) {
     for (const WatchdogRef& ref : rank.lines) {
-      if (ref.line->when >= 0 && ref.line->seq >= 0) times.push_back(ref.line->when);
+      if (ref.line->when >= 0 && ref.line->seq >= 0) times.push_back(all.of(*ref.line));
     }
   }
   std::sort(times.begin(), times.end());
@@ -216,7 +216,8 @@ std::vector<WatchdogGroup> watchdog_groups(const LogView& view) {
     // Where no line names the group, several may have been taken for one.
     group.sure = group.comparable && !name.empty();
     if (groups.size() == 1 && name.empty()) take_for_global(group);
-    group.several_runs = lie_far_apart(group) || counts_back(group) || restarts_between(group);
+    group.several_runs =
+        lie_far_apart(view.times, group) || counts_back(group) || restarts_between(group);
     group.comparable = group.comparable && !group.pairwise && !group.several_runs;
     std::stable_sort(group.ranks.begin(), group.ranks.end(),
                      [](const auto& a, const auto& b) { return a.rank < b.rank; });

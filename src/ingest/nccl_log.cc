@@ -24,10 +24,10 @@ namespace commlens {
 namespace {
 
 // From the most frequent in long logs to what all is left to.
-constexpr std::array kSubjects = {read_calls,   read_channels, read_tuning,     read_communicators,
-                                  read_timings, read_settings, read_network,    read_watchdog,
-                                  read_desync,  read_errors,   read_last_error, read_program,
-                                  read_known};
+constexpr std::array kSubjects = {
+    read_calls,   read_call_trace, read_channels, read_tuning,   read_communicators,
+    read_timings, read_settings,   read_network,  read_watchdog, read_desync,
+    read_errors,  read_last_error, read_program,  read_known};
 
 Understood read_record(const LogRecord& record, LogBuilder& builder) {
   for (const auto& subject : kSubjects) {
@@ -89,6 +89,7 @@ class Reader {
   void finish(Notes& notes) {
     facts_.ends_cut = waiting_.has_value();
     give_up();
+    builder_.finish();
     if (facts_.unknown > 0)
       notes.add(Note::unknown_log_line, most_frequent_shapes(), facts_.unknown);
     if (facts_.cut > 0) notes.add(Note::cut_log_line, first_cut_, facts_.cut);

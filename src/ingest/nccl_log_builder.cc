@@ -132,9 +132,30 @@ void LogBuilder::add(LogEvent event, const LogRecord& record) {
   if (event.rank < 0) event.rank = record.torch_rank;
   event.line = record.line;
   event.when = record.time.in_year;
+  event.dated = record.time.since_epoch;
   event.text = record_text(record);
   if (!event.detail.empty()) event.detail = safe_detail(event.detail, record);
   facts_.events.push_back(std::move(event));
+}
+
+bool LogBuilder::is_counting(const LogCall& call) const {
+  const std::size_t process = facts_.comms[call.comm.index()].process.index();
+  return process < counting_.size() && counting_[process];
+}
+
+void LogBuilder::add(const LogCall& call) {
+  if (!call.traced && !is_counting(call)) {
+    const std::size_t process = comm(call.comm).process.index();
+    counting_.resize(std::max(counting_.size(), process + 1));
+    counting_[process] = true;
+  }
+  if (!call.traced || !is_counting(call)) keep(facts_.calls, call);
+}
+
+void LogBuilder::finish() {
+  // In an excerpt the first line of a call can be the second one of its two.
+  std::erase_if(facts_.calls,
+                [this](const LogCall& call) { return call.traced && is_counting(call); });
 }
 
 Op op_of_nccl_name(std::string_view name) {

@@ -41,7 +41,8 @@ class LogBuilder {
 
   void add(LogChannel channel) { keep(facts_.channels, std::move(channel)); }
   void add(LogChannelCount row) { keep(facts_.channel_counts, row); }
-  void add(LogCall call) { keep(facts_.calls, call); }
+  // Calls that are both traced and told with an op count are kept once, with that.
+  void add(const LogCall& call);
   void add(LogTuning tuning) { keep(facts_.tuning, std::move(tuning)); }
   void add(LogSetting setting) { keep(facts_.settings, std::move(setting)); }
   void add(LogInterfaces list) { keep(facts_.interfaces, std::move(list)); }
@@ -62,6 +63,8 @@ class LogBuilder {
   bool in_list(std::int64_t line) const { return list_line_ > 0 && line - list_line_ <= 1; }
   // With who, where, when and the text of `record` filled in.
   void add(LogEvent event, const LogRecord& record);
+  // What can be told only when all lines are read.
+  void finish();
 
  private:
   // More of one thing than any log that a person looks at; beyond it they are only counted.
@@ -77,11 +80,13 @@ class LogBuilder {
     }
   }
   std::string_view whole_host(const LogRecord& record) const;
+  bool is_counting(const LogCall& call) const;
 
   LogFacts& facts_;
   std::int64_t listed_rank_ = -1;
   std::int64_t listed_line_ = 0;
   std::int64_t list_line_ = 0;
+  std::vector<bool> counting_;  // by process: whether its calls have op counts
   std::map<std::pair<std::string, std::int64_t>, LogProcessId, std::less<>> processes_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, LogCommId> comms_;
 };
@@ -97,6 +102,7 @@ Understood read_network(const LogRecord& record, LogBuilder& builder);
 Understood read_timings(const LogRecord& record, LogBuilder& builder);
 Understood read_tuning(const LogRecord& record, LogBuilder& builder);
 Understood read_calls(const LogRecord& record, LogBuilder& builder);
+Understood read_call_trace(const LogRecord& record, LogBuilder& builder);
 Understood read_errors(const LogRecord& record, LogBuilder& builder);
 Understood read_watchdog(const LogRecord& record, LogBuilder& builder);
 Understood read_desync(const LogRecord& record, LogBuilder& builder);

@@ -55,6 +55,21 @@ bool read_way(std::string_view way, LogChannel& channel) {
   return true;
 }
 
+// "NET/IB/0/GDR", "NET/IB/0(": a terminal has cut what stands behind the device, so that nothing is
+// known of it.
+bool ends_inside_a_mark(std::string_view way) {
+  if (!way.starts_with("NET/") && !way.starts_with("COLLNET/")) return false;
+  const std::size_t last = way.find_last_of("/(");
+  const std::string_view mark = way.substr(last);
+  constexpr std::array<std::string_view, 3> kMarks = {"/GDRDMA", "/Shared", "(PCI)"};
+  const bool begins = std::any_of(kMarks.begin(), kMarks.end(), [mark](std::string_view known) {
+    return mark.size() < known.size() && known.starts_with(mark);
+  });
+  // "(3)": the rank whose proxy is used.
+  const bool proxy = mark.starts_with('(') && mark.find_first_not_of("0123456789", 1) == mark.npos;
+  return begins || proxy;
+}
+
 // "3[3] -> 4[0] [send] ": the two ranks.
 bool read_ranks(std::string_view text, LogChannel& channel) {
   const Place from = place_at(text);
@@ -116,9 +131,10 @@ Understood read_channels(const LogRecord& record, LogBuilder& builder) {
   } else if (!read_ranks(ranks, channel)) {
     return Understood::no;
   }
+  const std::string_view way = trimmed(ranks.substr(via + 5));
   // What the line stops in could go on with "/GDRDMA".
-  if (!record.ended) return Understood::cut;
-  if (!read_way(trimmed(ranks.substr(via + 5)), channel)) return Understood::no;
+  if (!record.ended || ends_inside_a_mark(way)) return Understood::cut;
+  if (!read_way(way, channel)) return Understood::no;
   builder.add(std::move(channel));
   return Understood::yes;
 }

@@ -107,7 +107,6 @@ bool is_counted(std::string_view message) {
 
 Understood read_known(const LogRecord& record, LogBuilder&) {
   if (record.kind != LogRecord::Kind::nccl) return Understood::no;
-  if (record.call_trace) return Understood::yes;
   const std::string_view message = trimmed(record.message);
   if (message.empty() || is_counted(message)) return Understood::yes;
   const bool known = std::any_of(kBeginnings.begin(), kBeginnings.end(), [message](auto beginning) {

@@ -107,8 +107,16 @@ std::size_t time_before(std::string_view line, std::size_t at) {
   return at - open;
 }
 
-// A start whose ":pid:tid " begins at `colon`.
-std::optional<Start> start_at_core(std::string_view line, std::size_t colon) {
+// "node-a:42:43 " around its first colon.
+struct Core {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string_view host;
+  std::int64_t pid = -1;
+  std::int64_t thread = -1;
+};
+
+std::optional<Core> core_at(std::string_view line, std::size_t colon) {
   const std::size_t pid_end = digits_end(line, colon + 1);
   if (pid_end == colon + 1 || pid_end >= line.size() || line[pid_end] != ':') return std::nullopt;
   const std::size_t thread_end = digits_end(line, pid_end + 1);
@@ -119,14 +127,32 @@ std::optional<Start> start_at_core(std::string_view line, std::size_t colon) {
   const auto pid = decimal_number(line.substr(colon + 1, pid_end - colon - 1));
   const auto thread = decimal_number(line.substr(pid_end + 1, thread_end - pid_end - 1));
   if (host == colon || !pid || !thread) return std::nullopt;
+  const Core core{host, thread_end + 1, line.substr(host, colon - host), *pid, *thread};
+  return looks_like_time(core.host, *pid, *thread) ? std::nullopt : std::optional(core);
+}
+
+// A start whose ":pid:tid " begins at `colon`.
+std::optional<Start> start_at_core(std::string_view line, std::size_t colon) {
+  const auto core = core_at(line, colon);
+  if (!core) return std::nullopt;
   Start start;
-  start.record.host = line.substr(host, colon - host);
-  start.record.pid = *pid;
-  start.record.thread = *thread;
-  if (looks_like_time(start.record.host, *pid, *thread)) return std::nullopt;
-  if (!read_rest(line, thread_end + 1, start)) return std::nullopt;
-  start.begin = host - time_before(line, host);
+  start.record.host = core->host;
+  start.record.pid = core->pid;
+  start.record.thread = core->thread;
+  if (!read_rest(line, core->end, start)) return std::nullopt;
+  start.begin = core->begin - time_before(line, core->begin);
   return start;
+}
+
+// The host of a record whose prefix another record broke off ("node-a:42:43 [0] NCCL
+// INnode-b:..."); empty: none stands there.
+std::string_view broken_off_host(std::string_view before) {
+  std::string_view host;
+  for (std::size_t at = before.find(':'); at != std::string_view::npos;
+       at = before.find(':', at + 1)) {
+    if (const auto core = core_at(before, at)) host = core->host;
+  }
+  return host;
 }
 
 // "[5] NCCL INFO ..." and "NCCL WARN ..." without a process.
@@ -269,6 +295,8 @@ std::vector<LogRecord> split_records(std::string_view line, std::int64_t number,
     plain.ended = starts.empty() && ended;
     records.push_back(plain);
   }
+  const std::string_view broken_host =
+      starts.empty() ? std::string_view() : broken_off_host(before);
   const LogTime launcher_time = starts.empty() ? LogTime{} : find_log_time(before);
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const bool last = i + 1 == starts.size();
@@ -277,7 +305,9 @@ std::vector<LogRecord> split_records(std::string_view line, std::int64_t number,
     record.text = line.substr(starts[i].begin, end - starts[i].begin);
     record.message = line.substr(starts[i].message, end - starts[i].message);
     record.ended = last && ended;
-    record.glued = i > 0 || is_glued(line, starts[i].begin);
+    record.glued = i > 0 || is_glued(line, starts[i].begin) || !broken_host.empty();
+    if (i == 0 && !broken_host.empty() && record.host.ends_with(broken_host))
+      record.host = record.host.substr(record.host.size() - broken_host.size());
     record.time = find_log_time(line.substr(starts[i].begin, starts[i].message - starts[i].begin));
     if (record.time.in_year < 0) record.time = launcher_time;
     records.push_back(record);

@@ -38,7 +38,9 @@ Understood read_version(const LogRecord& record, LogBuilder& builder, std::strin
   if (record.kind != LogRecord::Kind::nccl) return Understood::yes;
   LogProcess& process = builder.process(builder.process_of(record));
   process.rccl = rccl;
-  process.version = usable_number(*version);
+  // "2.2" may be what a terminal left of "2.21.5+cuda12.4".
+  const std::string number = usable_number(*version);
+  if (number.size() < version->size()) process.version = number;
   const std::size_t cuda = version->find("+cuda");
   if (cuda != std::string_view::npos) process.cuda = usable_number(version->substr(cuda + 5));
   return Understood::yes;

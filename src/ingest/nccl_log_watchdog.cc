@@ -115,6 +115,7 @@ Line common_part(const LogRecord& record, LogBuilder& builder) {
   line.process = builder.process_of(record);
   line.line = record.line;
   line.when = record.time.in_year;
+  line.dated = record.time.since_epoch;
   line.text = record_text(record);
   return line;
 }

@@ -99,19 +99,75 @@ std::size_t past_quote(std::string_view text, std::size_t at) {
   return at < text.size() && secret_quote(text[at]) ? at + 1 : at;
 }
 
-// Where the value of the word that ends at `at` begins: behind "=", ":" or ": ", for options behind
-// a blank as well, in lists of them behind "', '". npos: no value stands there.
+bool same_word(std::string_view text, std::string_view lower) {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(),
+                    [](char own, char other) { return secret_lower(own) == other; });
+}
+
+std::string_view word_at(std::string_view text, std::size_t at) {
+  std::size_t to = at;
+  while (to < text.size() && is_key_character(text[to])) ++to;
+  return text.substr(std::min(at, text.size()), to - std::min(at, text.size()));
+}
+
+// Behind "is", "was" and "set to", where one of these stands at `at`; else `at`.
+std::size_t past_verb(std::string_view text, std::size_t at) {
+  constexpr std::array<std::string_view, 2> kVerbs = {"is", "was"};
+  const std::string_view first = word_at(text, at);
+  std::size_t next = at;
+  for (const std::string_view verb : kVerbs) {
+    if (same_word(first, verb)) next = past_blanks(text, at + first.size());
+  }
+  if (!same_word(word_at(text, next), "set")) return next;
+  const std::size_t to = past_blanks(text, next + 3);
+  return same_word(word_at(text, to), "to") ? past_blanks(text, to + 2) : next;
+}
+
+// What sentences say of a secret without telling it: "the password is wrong", "token was not
+// found".
+bool is_said_of_secrets(std::string_view word) {
+  constexpr std::array<std::string_view, 52> kWords = {
+      "",         "a",        "absent",   "accepted",  "allowed",  "already", "an",
+      "and",      "any",      "cached",   "correct",   "created",  "deleted", "deprecated",
+      "disabled", "empty",    "enabled",  "expired",   "for",      "found",   "from",
+      "given",    "ignored",  "in",       "incorrect", "invalid",  "loaded",  "longer",
+      "missing",  "needed",   "never",    "no",        "none",     "not",     "now",
+      "null",     "of",       "ok",       "only",      "outdated", "read",    "refreshed",
+      "refused",  "rejected", "required", "revoked",   "set",      "the",     "too",
+      "unset",    "used",     "valid"};
+  return word == "wrong" || word == "unknown" || word == "updated" ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [word](std::string_view known) { return same_word(word, known); });
+}
+
+// Where the value begins in "password is X", "token was: X", "key set to X".
+std::size_t told_value_begins(std::string_view text, std::size_t at) {
+  const std::size_t blank = past_blanks(text, at);
+  const std::size_t verb = past_verb(text, blank);
+  if (blank == at || verb == blank || verb >= text.size()) return std::string_view::npos;
+  const bool sign = text[verb] == ':' || text[verb] == '=';
+  if (sign) return past_blanks(text, verb + 1);
+  if (past_quote(text, verb) > verb) return verb;
+  return is_said_of_secrets(word_at(text, verb)) ? std::string_view::npos : verb;
+}
+
+// Where the value of the word that ends at `at` begins: behind "=", ":", "->" or ": ", for options
+// behind a blank as well, in lists of them behind "', '". npos: no value stands there.
 std::size_t value_begins(std::string_view text, std::size_t at, bool option) {
   constexpr std::string_view kSet = " set by environment to ";
   if (text.substr(at).starts_with(kSet)) return at + kSet.size();
   const std::size_t quoted = past_quote(text, at);
   std::size_t next = past_blanks(text, quoted);
+  const bool arrow = text.substr(next).starts_with("->");
+  if (arrow) ++next;
   const bool sign = next < text.size() && (text[next] == '=' || text[next] == ':');
-  if (sign) {
+  if (sign || arrow) {
     while (next < text.size() && (text[next] == '=' || text[next] == ':' || text[next] == '>'))
       ++next;
     return past_blanks(text, next);
   }
+  if (const std::size_t told = told_value_begins(text, at); told != std::string_view::npos)
+    return told;
   const bool listed = next < text.size() && text[next] == ',' && quoted > at;
   if (!option || (next == quoted && !listed)) return std::string_view::npos;
   return listed ? past_blanks(text, next + 1) : next;
@@ -127,6 +183,16 @@ std::size_t value_ends(std::string_view text, std::size_t from, bool line) {
   return to;
 }
 
+// "secret key", "API key": behind the second word, which ends in `key`; else `to`.
+std::size_t past_key(std::string_view text, std::string_view word, std::size_t to) {
+  constexpr std::array<std::string_view, 6> kKinds = {"secret",  "api",  "access",
+                                                      "private", "auth", "signing"};
+  const bool kind = std::any_of(kKinds.begin(), kKinds.end(),
+                                [word](auto known) { return same_word(word, known); });
+  if (!kind || to >= text.size() || text[to] != ' ') return to;
+  return same_word(word_at(text, to + 1), "key") ? to + 4 : to;
+}
+
 struct SecretValue {
   std::size_t from = 0;
   std::size_t to = 0;  // `from` where there is none
@@ -139,11 +205,12 @@ SecretValue announced_value(std::string_view text, std::size_t at) {
   while (to < text.size() && to - at < kLongestWord && is_key_character(text[to])) ++to;
   const std::string_view word = text.substr(at, to - at);
   if (word.empty()) return {};
-  constexpr std::string_view kBearer = "bearer";
-  const bool bearer = word.size() == kBearer.size() &&
-                      std::equal(word.begin(), word.end(), kBearer.begin(),
-                                 [](char own, char other) { return secret_lower(own) == other; });
-  const Announced announced = bearer ? Announced::secret : announced_by(word);
+  const bool bearer = same_word(word, "bearer");
+  Announced announced = bearer ? Announced::secret : announced_by(word);
+  if (const std::size_t key = past_key(text, word, to); key > to) {
+    announced = Announced::secret;
+    to = key;
+  }
   if (announced == Announced::nothing) return {};
   std::size_t from = value_begins(text, to, bearer || word.starts_with('-'));
   if (from == std::string_view::npos) return {};
@@ -153,8 +220,19 @@ SecretValue announced_value(std::string_view text, std::size_t at) {
   return is_harmless(word, announced, value) ? SecretValue{} : SecretValue{from, end};
 }
 
+// Whether "host:80/a" begins `text`, or a host without a port and a path: then the host has ended.
+bool has_left_host(std::string_view text) {
+  const std::size_t end = text.find_first_of("/?#");
+  if (end == std::string_view::npos) return false;
+  const std::string_view host = text.substr(0, end);
+  const std::size_t colon = host.find(':');
+  if (colon == std::string_view::npos) return true;
+  const std::string_view port = host.substr(colon + 1);
+  return !port.empty() && port.size() <= 5 && std::all_of(port.begin(), port.end(), secret_digit);
+}
+
 // What stands before the host in "https://name:password@host", "//name:password@host" and
-// "name:password@host".
+// "name:password@host". A sign behind the host and its port is of the path.
 std::string without_credentials(std::string_view text) {
   constexpr std::string_view kEnds = " \t\"'<>";
   std::string out;
@@ -171,7 +249,7 @@ std::string without_credentials(std::string_view text) {
     // Up to the last "@" before the host's end: passwords hold some, too.
     const std::size_t end = std::min(text.find_first_of(" \t/?#\"'<>", sign), text.size());
     const std::size_t at = text.substr(0, end).rfind('@');
-    const bool host = at + 1 < end;
+    const bool host = at + 1 < end && !(addressed && has_left_host(text.substr(from, sign - from)));
     if (host && (named ? addressed || !path : addressed && !path)) {
       out += text.substr(0, from);
       out += kHidden;

@@ -140,6 +140,7 @@ struct LogCall {
   std::int16_t datatype = -1;   // ncclDataType_t
   std::int16_t reduction = -1;  // ncclRedOp_t
   bool uneven = false;          // all-to-all-v: each rank's count is its own
+  bool traced = false;          // of NCCL_DEBUG_SUBSYS=CALL: without an op count
   std::int64_t op_count = -1;   // no number of the call, see docs/formats/nccl-log.md
   std::int64_t count = 0;       // elements, as the caller passed them
   std::int64_t root = -1;       // of Send and Recv: the peer
@@ -202,6 +203,7 @@ struct LogEvent {
   std::int64_t rank = -1;  // global, where the line itself says it
   std::int64_t line = 0;
   Ns when = -1;                     // within the year, by the log's clock; -1: not said
+  Ns dated = -1;                    // the same since the epoch; -1: the year is not said
   std::int64_t code = -1;           // ncclResult_t of a back-trace, signal, exit code, status
   std::vector<std::int64_t> ranks;  // that the text names
   std::string detail;               // the peer, the device, the error's own words
@@ -237,7 +239,8 @@ struct LogWatchdog {
   std::int64_t signal_from = -1;  // the rank that a dump signal came from; -1: itself or unknown
   LogProcessId process;
   std::int64_t line = 0;
-  Ns when = -1;
+  Ns when = -1;   // as of LogEvent
+  Ns dated = -1;  // as of LogEvent
   std::string text;
 };
 
