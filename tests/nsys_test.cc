@@ -599,6 +599,118 @@ TEST(Nsys, AGroupIsToldByItsEnd) {
   EXPECT_EQ(recording.host_ranges[2].start, 160);
 }
 
+// Rows of NVTX_EVENTS: start, end, type, name, thread that starts it, domain, thread that ends it.
+struct Marked {
+  int start;
+  int end;
+  int type;
+  std::string name;
+  std::int64_t thread;
+  int domain;
+  std::int64_t end_thread;
+};
+
+// One kernel, and these ranges.
+std::vector<LoadedInput> load_marked(const std::vector<Marked>& ranges) {
+  Export file;
+  file.add_tables();
+  file.run("ALTER TABLE NVTX_EVENTS ADD COLUMN endGlobalTid INTEGER");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  for (const Marked& range : ranges)
+    file.run("INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(range.start) + ", " +
+             (range.end < 0 ? "NULL" : std::to_string(range.end)) + ", " +
+             std::to_string(range.type) + ", '" + range.name + "', NULL, " +
+             std::to_string(range.thread) + ", " + std::to_string(range.domain) + ", NULL, " +
+             std::to_string(range.end_thread) + ")");
+  return file.load();
+}
+
+// "7 100-200, 8 200-300"
+std::string steps_of(const std::vector<Marked>& ranges) {
+  const auto inputs = load_marked(ranges);
+  EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  std::string text;
+  for (const StepRange& step : inputs[0].recording.steps)
+    text += (text.empty() ? "" : ", ") + std::to_string(step.number) + " " +
+            std::to_string(step.host.start) + "-" + std::to_string(step.host.end);
+  return text + (inputs[0].recording.notes.count(Note::odd_steps) > 0 ? " odd" : "");
+}
+
+// Of any type, thread and domain; the last one is not ended.
+TEST(Nsys, RangesThatAreNamedLikeStepsAreSteps) {
+  constexpr std::int64_t kOne = kFirst + 7;
+  constexpr std::int64_t kOther = kFirst + 8;
+  EXPECT_EQ(steps_of({{100, 200, 60, "step 7", kOne, 3, kOther},
+                      {200, 300, 60, "step 8", kOther, 3, kOne},
+                      {300, -1, 60, "step 9", kOne, 3, 0}}),
+            "7 100-200, 8 200-300");
+  for (const std::string name : {"Iteration_", "train_step=", "ProfilerStep#", "STEP", "iter: #"})
+    EXPECT_EQ(steps_of({{100, 200, 59, name + "7", kOne, 0, 0}}), "7 100-200") << name;
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7/90", kOne, 0, 0}}), "7 100-200");
+  for (const std::string name :
+       {"step", "step 7 forward", "optimizer step 7", "batch 7", "7", "step 7/", "step 7/b",
+        "step 7.5", "step 99999999999999999999", "steps 7", "pre-step 7"})
+    EXPECT_EQ(steps_of({{100, 200, 59, name, kOne, 0, 0}}), "") << name;
+  // Steps of several families: what covers most, and no numbers that come again.
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 140, 59, "step 0", kOne, 0, 0},
+                      {140, 190, 59, "step 1", kOne, 0, 0},
+                      {200, 300, 59, "iteration 8", kOne, 0, 0},
+                      {210, 240, 59, "step 0", kOne, 0, 0},
+                      {240, 290, 59, "step 1", kOne, 0, 0}}),
+            "7 100-200, 8 200-300");
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 190, 59, "global step 21", kOne, 0, 0}}),
+            "7 100-200");
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 190, 59, "ProfilerStep#21", kOne, 0, 0}}),
+            "21 110-190");
+  // Numbers that come again; ranges that overlap.
+  EXPECT_EQ(steps_of({{100, 200, 59, "step 0", kOne, 0, 0}, {200, 300, 59, "step 0", kOne, 0, 0}}),
+            " odd");
+  EXPECT_EQ(
+      steps_of({{100, 200, 60, "step 0", kOne, 0, kOne}, {190, 300, 60, "step 1", kOne, 0, kOne}}),
+      " odd");
+}
+
+// "allreduce 100-150": calls as they are read.
+std::string calls_of(const std::vector<Marked>& ranges) {
+  const auto inputs = load_marked(ranges);
+  EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  std::string text;
+  for (const HostRange& range : recording.host_ranges)
+    text += (text.empty() ? "" : ", ") + name_of(recording, range.name) + " " +
+            std::to_string(range.start) + "-" + std::to_string(range.end);
+  return text;
+}
+
+// They do not nest: what was launched in one is known where nothing else of NCCL's was open.
+TEST(Nsys, StartedAndEndedRangesAreCallsWhereTheyAreAlone) {
+  constexpr std::int64_t kOne = kFirst + 7;
+  constexpr std::int64_t kOther = kFirst + 8;
+  EXPECT_EQ(calls_of({{100, 150, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {150, 190, 60, "ncclAllGather", kOne, 1, kOne},
+                      {120, 130, 60, "ncclReduce", kOther, 1, kOther}}),
+            "allreduce 100-150, reduce 120-130, all_gather 150-190");
+  // Ended elsewhere; overlapping; holding or inside one of NCCL's own; in another domain.
+  EXPECT_EQ(calls_of({{100, 150, 60, "ncclAllReduce", kOne, 1, kOther},
+                      {200, 250, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {240, 290, 60, "ncclAllGather", kOne, 1, kOne},
+                      {300, 390, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {310, 350, 59, "ncclAllReduce", kOne, 1, 0},
+                      {400, 490, 59, "ncclReduce", kOne, 1, 0},
+                      {410, 450, 60, "ncclReduce", kOne, 1, kOne},
+                      {500, 550, 60, "ncclBroadcast", kOne, 0, kOne}}),
+            "allreduce 310-350, reduce 400-490");
+  // Between the start and the end of a group.
+  EXPECT_EQ(calls_of({{100, 110, 59, "ncclGroupStart", kOne, 1, 0},
+                      {120, 130, 60, "ncclSend", kOne, 1, kOne},
+                      {140, 190, 59, "ncclGroupEnd", kOne, 1, 0}}),
+            "send 120-130, coalesced 140-190");
+}
+
 // What waited for what, as far as the record of the event is there.
 TEST(Nsys, WaitsNeedTheirEvent) {
   Export file;

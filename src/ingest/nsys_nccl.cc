@@ -9,9 +9,16 @@
 //
 // Nsight's own tracing of NCCL names the calls without "nccl", and has ranges of the operations on
 // the GPU beside them; these are not calls, and nothing was launched in them.
+//
+// Other annotators start and end ranges where NCCL pushes and pops: these overlap anyhow, and may
+// end on another thread. One is read as a call where it is alone on its thread: started and ended
+// there, while no other range of NCCL's was open. What was launched in others is not known, and
+// where NCCL's own ranges are, it is said already.
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <vector>
@@ -23,7 +30,6 @@
 namespace commlens {
 namespace {
 
-constexpr std::int64_t kPushPop = 59;
 constexpr std::int64_t kNewDomain = 75;
 
 struct NamedCall {
@@ -83,6 +89,8 @@ struct Group {
 };
 
 class NcclReader {
+  static constexpr int kPayload = 8;  // column at which the payload's begin
+
  public:
   NcclReader(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder)
       : database_(database),
@@ -92,31 +100,89 @@ class NcclReader {
         domains_(nccl_domains(database)) {}
 
   void read() {
-    std::string where = "eventType = " + std::to_string(kPushPop);
-    if (process_.global_pid) where += " AND " + process_.of_thread();
-    std::vector<std::string_view> columns{"start",  "end",       "text",
-                                          "textId", "globalTid", "domainId"};
-    columns.insert(columns.end(), NsysPayloads::columns().begin(), NsysPayloads::columns().end());
-    database_.each(
-        "NVTX_EVENTS", columns, [this](const NsysRow& row) { read_range(row); }, where,
-        "start, end DESC");
+    find_alone();
+    each_range(std::to_string(kNsysPushPop) + (any_started_ ? ", " + kStartEnd : ""),
+               [this](const NsysRow& row) { read_range(row); });
     if (without_size_ > 0) builder_.notes().add(Note::sizes_not_exported, without_size_);
   }
 
  private:
+  inline static const std::string kStartEnd = std::to_string(kNsysStartEnd);
+
+  // Ranges of these types, by start.
+  void each_range(const std::string& types, const std::function<void(const NsysRow&)>& visit) {
+    std::string where = "eventType IN (" + types + ")";
+    if (process_.global_pid) where += " AND " + process_.of_thread();
+    std::vector<std::string_view> columns{"start",     "end",      "text",      "textId",
+                                          "globalTid", "domainId", "eventType", "endGlobalTid"};
+    columns.insert(columns.end(), NsysPayloads::columns().begin(), NsysPayloads::columns().end());
+    database_.each("NVTX_EVENTS", columns, visit, where, "start, end DESC");
+  }
+
+  std::string_view name_of(const NsysRow& row) const {
+    return row.text(2).empty() ? database_.string(row.integer(3, -1)) : row.text(2);
+  }
+
+  bool is_nccl(const NsysRow& row) const {
+    if (!domains_.empty() && !domains_.contains(row.integer(5))) return false;
+    const std::string_view name = name_of(row);
+    return name.starts_with("nccl") || (!domains_.empty() && !collective_of(name).empty());
+  }
+
+  // Most exports have no such range, and are not read twice.
+  void find_alone() {
+    std::map<std::int64_t, std::vector<Interval>> started;  // by thread, by start
+    each_range(kStartEnd, [&](const NsysRow& row) {
+      if (!is_nccl(row)) return;
+      any_started_ = true;
+      const std::int64_t thread = row.integer(4);
+      if (row.is_null(0) || row.is_null(1) || row.integer(7, thread) != thread) return;
+      if (!payloads_.read(row, kPayload).of_gpu)
+        started[thread].push_back({row.integer(0), row.integer(1)});
+    });
+    if (started.empty()) return;
+    std::map<std::int64_t, std::vector<Interval>> pushed;
+    each_range(std::to_string(kNsysPushPop), [&](const NsysRow& row) {
+      if (!row.is_null(1) && started.contains(row.integer(4)) && is_nccl(row))
+        pushed[row.integer(4)].push_back({row.integer(0), row.integer(1)});
+    });
+    for (const auto& [thread, ranges] : started) keep_alone(thread, ranges, pushed[thread]);
+  }
+
+  // Both by start.
+  void keep_alone(std::int64_t thread, const std::vector<Interval>& ranges,
+                  const std::vector<Interval>& pushed) {
+    Ns latest = std::numeric_limits<Ns>::min();  // end of those before
+    Ns latest_pushed = latest;
+    auto next = pushed.begin();
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      const Interval range = ranges[i];
+      for (; next != pushed.end() && next->start < range.end; ++next)
+        latest_pushed = std::max(latest_pushed, next->end);
+      const bool alone = latest <= range.start && latest_pushed <= range.start &&
+                         (i + 1 == ranges.size() || range.end <= ranges[i + 1].start);
+      if (alone) alone_.emplace(thread, range.start);
+      latest = std::max(latest, range.end);
+    }
+  }
+
   void read_range(const NsysRow& row) {
-    if (!domains_.empty() && !domains_.contains(row.integer(5))) return;
-    const std::string_view name =
-        row.text(2).empty() ? database_.string(row.integer(3, -1)) : row.text(2);
+    if (!is_nccl(row)) return;
+    const std::string_view name = name_of(row);
     const std::string_view collective = collective_of(name);
-    const bool own_name = name.starts_with("nccl");
-    if (!own_name && (domains_.empty() || collective.empty())) return;
     ++builder_.about().events;
-    Group& group = groups_[row.integer(4)];
-    const NsysPayload payload = payloads_.read(row, 6);
+    const NsysPayload payload = payloads_.read(row, kPayload);
     if (payload.odd)
       builder_.notes().add(Note::odd_payload, "at " + std::to_string(row.integer(0)) + " ns");
     if (payload.of_gpu) return;
+    // Who makes a communicator says so on whatever thread.
+    const bool is_call =
+        row.integer(6) == kNsysPushPop || alone_.contains({row.integer(4), row.integer(0)});
+    if (!is_call) {
+      if (name.starts_with("ncclComm")) take_communicator(payload);
+      return;
+    }
+    Group& group = groups_[row.integer(4)];
     if (name == "ncclGroupStart") {
       ++group.depth;
     } else if (name == "ncclGroupEnd") {
@@ -238,6 +304,8 @@ class NcclReader {
   TraceBuilder& builder_;
   const NsysPayloads payloads_;
   const std::set<std::int64_t> domains_;
+  std::set<std::pair<std::int64_t, Ns>> alone_;  // threads and starts
+  bool any_started_ = false;
   std::map<std::int64_t, Group> groups_;         // by globalTid
   std::map<std::uint64_t, std::int64_t> ranks_;  // by communicator
   std::int64_t world_ = -1;

@@ -184,6 +184,7 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
   read_nsys_gpu(database, process, builder);
   read_nsys_host(database, process, builder);
   read_nsys_nccl(database, process, builder);
+  read_nsys_steps(database, process, builder);
   read_rank_of_mpi(database, process, builder);
   if (!about.rank && !process.global_pid) read_rank_of_launcher(database, builder);
   for (const auto& [table, words] : database.troubles())

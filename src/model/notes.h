@@ -133,8 +133,13 @@ enum class Severity : std::uint8_t {
   X(steps_from_host, warning,                                                                      \
     "step windows are host ranges: GPU work of a step may lie after its window",                   \
     "profile with CUDA activities to get launch records")                                          \
-  X(no_steps, info, "no ProfilerStep ranges were found",                                           \
-    "call profiler.step() each iteration to get figures by step")                                  \
+  X(no_steps, info, "no ranges of training steps were found",                                      \
+    "call profiler.step() each iteration, or under Nsight Systems mark each with an NVTX range "   \
+    "(\"step 7\"), to get figures by step")                                                        \
+  X(odd_steps, warning,                                                                            \
+    "NVTX ranges that are named like steps repeat a number or overlap: they are not used as "      \
+    "steps",                                                                                       \
+    "mark each training step with one range, and give each its own rising number (\"step 7\")")    \
   X(clocks_contradict, warning,                                                                    \
     "clocks, or how operations were matched, contradict what must come before what",               \
     "see whether hosts are named rightly (--hosts) and whether a clock was stepped")               \
