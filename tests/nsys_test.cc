@@ -421,6 +421,96 @@ TEST(Nsys, StatedOffsetsNeedNotAscend) {
   }
 }
 
+// A call whose payload is: 4096 bytes of communicator 77, then the reduction and the type, each an
+// enumeration's value; between them they lie as a compiler would lay them, unless the size of an
+// enumeration is another one. `tables`: SQL that describes the enumerations.
+CollectiveMeta meta_by_enums(const std::string& tables, const std::string& values,
+                             std::string& dtype, std::string& reduction) {
+  Export file;
+  file.add_tables();
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 60, 0, 10, 'NCCL communicator ID', NULL),"
+      "(1, 60, 1, 22, 'Message size [bytes]', NULL),"
+      "(1, 60, 2, 16777230, 'Reduction operation', NULL), (1, 60, 3, 16777231, 'dataType', NULL)");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_ENUMS(domainId INTEGER, schemaId INTEGER, name TEXT, size "
+      "INTEGER)");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_ENUM_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " name TEXT, value INTEGER, isFlag INTEGER)");
+  if (!tables.empty()) file.run(tables);
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " +
+                         std::to_string(kFirst + 7) + ", 1, ?1)",
+                     word(1) + word(60) + word(24) + word(32) + word(77) + word(4096) + values);
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.host_ranges.size(), 1U);
+  EXPECT_TRUE(recording.host_ranges[0].meta.valid());
+  const CollectiveMeta meta = recording.metas[recording.host_ranges[0].meta.index()];
+  dtype = name_of(recording, meta.dtype);
+  reduction = meta.reduction.valid() ? name_of(recording, meta.reduction) : "";
+  return meta;
+}
+
+// Two values of 4 bytes.
+std::string halves(std::uint64_t first, std::uint64_t second) {
+  return word(first | (second << 32U));
+}
+
+TEST(Nsys, EnumerationsTellTheirNames) {
+  const std::string sizes =
+      "INSERT INTO NVTX_PAYLOAD_ENUMS VALUES(1, 16777230, 'ncclRedOp', 4), (1, 16777231, 'type', "
+      "4);";
+  // Numbers of the export's own, and not those of NCCL. Rows repeat for each process.
+  const std::string names =
+      "INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777230, 0, 'Sum', 0, 0),"
+      "(1, 16777230, 1, 'Max', 7, 0), (1, 16777230, 1, 'Max', 7, 0),"
+      "(1, 16777231, 0, 'ncclBfloat16', 3, 0), (1, 16777231, 1, 'opaque', 4, 0),"
+      "(2, 16777231, 1, 'ncclInt8', 3, 0);";
+  std::string dtype;
+  std::string reduction;
+  CollectiveMeta meta = meta_by_enums(sizes + names, halves(7, 3), dtype, reduction);
+  EXPECT_EQ(dtype, "BFloat16");
+  EXPECT_EQ(reduction, "max");
+  EXPECT_EQ(meta.in_elements, 2048);  // of two bytes
+  EXPECT_FALSE(meta.counts_bytes);
+  // A number without a name is a reduction of the program's own, but no type; nor is a name that
+  // says no type.
+  for (const std::uint64_t type : {9U, 4U}) {
+    meta = meta_by_enums(sizes + names, halves(9, type), dtype, reduction);
+    EXPECT_EQ(reduction, "user-defined");
+    EXPECT_EQ(dtype, "Byte");
+    EXPECT_EQ(meta.in_elements, 4096);
+    EXPECT_TRUE(meta.counts_bytes);
+  }
+  // Without the tables the numbers are NCCL's own: 4 averages, 9 is bfloat16.
+  for (const std::string& tables : {std::string(), sizes}) {
+    meta = meta_by_enums(tables, halves(4, 9), dtype, reduction);
+    EXPECT_EQ(dtype, "BFloat16");
+    EXPECT_EQ(reduction, "avg");
+    EXPECT_EQ(meta.in_elements, 2048);
+  }
+  // Of one byte and of two: the second lies behind the first, at its own alignment.
+  meta = meta_by_enums(
+      "INSERT INTO NVTX_PAYLOAD_ENUMS VALUES(1, 16777230, 'op', 1), (1, 16777231, 'type', 2)",
+      word(2U | (6U << 16U)), dtype, reduction);
+  EXPECT_EQ(dtype, "Half");
+  EXPECT_EQ(reduction, "max");
+  // One value with two names, or flags: no name counts.
+  for (const std::string more :
+       {"INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777231, 2, 'ncclFloat32', 3, 0)",
+        "INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777231, 2, 'ncclFloat32', 8, 1)"}) {
+    meta = meta_by_enums(sizes + names + more, halves(7, 3), dtype, reduction);
+    EXPECT_EQ(dtype, "Byte");
+    EXPECT_EQ(reduction, "max");
+  }
+}
+
 // Processes with two releases of NCCL give one number to two layouts: neither is believed.
 TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
   Export file;
@@ -466,6 +556,9 @@ TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
   const NsysPayload counted =
       read(R"({"commHash": 77, "commRank": 1, "count": 300, "dataType": "ncclBfloat16"})");
   EXPECT_EQ(counted.bytes, 600);
+  EXPECT_EQ(counted.dtype, "BFloat16");
+  EXPECT_EQ(read(R"({"Reduction operation": 1})").reduction, "product");
+  EXPECT_EQ(read(R"({"redop": "ncclAvg"})").reduction, "avg");
   EXPECT_EQ(counted.rank, 1);
   EXPECT_FALSE(counted.of_gpu);
   EXPECT_TRUE(read(R"({"apiId": 3, "count": 300, "dataType": 7})").of_gpu);
@@ -493,6 +586,7 @@ TEST(NsysPayload, OddJsonSaysNothing) {
         std::string(R"({"Bytes": NaN})"),
         std::string(R"({"Bytes": 4096, "count": 8, "datatype": 7})"),
         std::string(R"({"count": 9223372036854775807, "datatype": 7})"),
+        std::string(R"({"Bytes": 4096, "datatype": 7, "dataType": "ncclInt8"})"),
         std::string(R"({"Bytes": "4096)"), std::string("\""), deep, std::string("x"),
         "{\"a\": \"" + std::string(70'000, 'b') + "\", \"Bytes\": 4096}"}) {
     const NsysPayload payload = read(json);
@@ -553,7 +647,7 @@ TEST(Nsys, PayloadsOfTheOtherFormsTellSizes) {
   EXPECT_EQ(out(1), 2048);
   EXPECT_EQ(out(2), 2048);  // 512 of each of 4 ranks
   EXPECT_EQ(out(3), kUnknown);
-  EXPECT_EQ(out(4), 40);
+  EXPECT_EQ(out(4), 10);  // of four bytes
   EXPECT_EQ(recording.notes.count(Note::odd_payload), 1);
   EXPECT_EQ(recording.notes.example(Note::odd_payload), "at 500 ns");
   EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);

@@ -77,15 +77,25 @@ std::set<std::int64_t> nccl_domains(NsysDatabase& database) {
   return domains;
 }
 
+// What a call asks for, as far as its payload tells.
+struct Asked {
+  std::int64_t bytes = -1;  // of all ranks' shares together
+  std::int64_t ranks = 0;
+  std::uint64_t communicator = 0;
+  std::int64_t peer = -1;  // or the root
+  std::string_view dtype = {};
+  std::int64_t element_bytes = 0;
+  std::string_view reduction = {};
+};
+
 // Calls of one thread between ncclGroupStart and the outermost ncclGroupEnd.
 struct Group {
   int depth = 0;
   std::set<std::string_view> collectives;
   std::int64_t calls = 0;
-  std::int64_t bytes = -1;         // of the last call
-  std::int64_t ranks = 0;          // the same
-  std::uint64_t communicator = 0;  // the same; 0: not known
-  bool one_communicator = true;    // all calls are of that one
+  Asked last = {};               // of the last call
+  bool one_communicator = true;  // all calls are of that one
+  bool one_type = true;          // and of its data type and reduction
 };
 
 class NcclReader {
@@ -196,18 +206,25 @@ class NcclReader {
 
   void call(const NsysRow& row, std::string_view collective, const NsysPayload& payload,
             Group& group) {
-    const std::int64_t ranks = ranks_of(payload);
-    const std::int64_t bytes = size_of(collective, payload.bytes, ranks);
-    without_size_ += bytes < 0 ? 1 : 0;
-    add(row, collective, bytes, ranks, payload.communicator, payload.peer);
+    Asked asked{.ranks = ranks_of(payload),
+                .communicator = payload.communicator,
+                .peer = payload.peer,
+                .dtype = payload.dtype,
+                .element_bytes = payload.element_bytes,
+                .reduction = payload.reduction};
+    asked.bytes = size_of(collective, payload.bytes, asked.ranks);
+    without_size_ += asked.bytes < 0 ? 1 : 0;
+    add(row, collective, asked);
     if (group.depth == 0) return;
-    group.one_communicator =
-        group.one_communicator && (group.calls == 0 || group.communicator == payload.communicator);
-    group.ranks = ranks;
-    group.communicator = payload.communicator;
+    if (group.calls > 0) {
+      const Asked& last = group.last;
+      group.one_communicator = group.one_communicator && last.communicator == asked.communicator;
+      group.one_type =
+          group.one_type && last.dtype == asked.dtype && last.reduction == asked.reduction;
+    }
     group.collectives.insert(collective);
     ++group.calls;
-    group.bytes = bytes;
+    group.last = asked;
   }
 
   // The launches of a group are inside its end.
@@ -217,18 +234,19 @@ class NcclReader {
     const bool pairs = group.collectives.contains("send") || group.collectives.contains("recv");
     // Of several calls, each kernel may hold any of them: what it does is known, how much is not.
     if (group.collectives.size() == 1 && !pairs) {
-      const bool known = group.one_communicator;
-      add(row, *group.collectives.begin(), group.calls == 1 ? group.bytes : -1,
-          known ? group.ranks : 0, known ? group.communicator : 0);
+      Asked asked = group.one_type ? group.last : Asked{};
+      asked.bytes = group.calls == 1 ? group.last.bytes : -1;
+      asked.ranks = group.one_communicator ? group.last.ranks : 0;
+      asked.communicator = group.one_communicator ? group.last.communicator : 0;
+      asked.peer = -1;
+      add(row, *group.collectives.begin(), asked);
     } else if (!group.collectives.empty()) {
-      add(row, "coalesced", -1, 0, 0);  // what of it a kernel is, its name tells
+      add(row, "coalesced", {});  // what of it a kernel is, its name tells
     }
     group = {};
   }
 
-  // `peer`: or the root, of one call.
-  void add(const NsysRow& row, std::string_view collective, std::int64_t bytes, std::int64_t ranks,
-           std::uint64_t communicator, std::int64_t peer = -1) {
+  void add(const NsysRow& row, std::string_view collective, const Asked& asked) {
     if (row.is_null(0) || row.is_null(1) || row.integer(1) < row.integer(0)) return;
     if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
     const std::int64_t global = row.integer(4);
@@ -238,13 +256,15 @@ class NcclReader {
                     .name = builder_.intern(collective),
                     .backend = builder_.intern("nccl"),
                     .meta = {}};
-    if (bytes >= 0 || communicator != 0) {
+    if (asked.bytes >= 0 || asked.communicator != 0 || !asked.dtype.empty() ||
+        !asked.reduction.empty()) {
       range.kind = HostRangeKind::collective_record;
       range.name = StringId::none();
       range.backend = StringId::none();
-      range.meta = builder_.add_meta(meta_of(collective, bytes, ranks, communicator));
+      range.meta = builder_.add_meta(meta_of(collective, asked));
     }
-    const bool known = peer >= 0 && (ranks > 0 ? peer < ranks : peer < kMostRanks);
+    const std::int64_t peer = asked.peer;
+    const bool known = peer >= 0 && (asked.ranks > 0 ? peer < asked.ranks : peer < kMostRanks);
     builder_.add_host_range(range, {.rank = known ? static_cast<std::int32_t>(peer) : -1});
   }
 
@@ -266,21 +286,24 @@ class NcclReader {
     return known && all <= kLargestNsysMessage ? all : -1;
   }
 
-  // `bytes`: of all ranks' shares together; -1: not known.
-  CollectiveMeta meta_of(std::string_view collective, std::int64_t bytes, std::int64_t ranks,
-                         std::uint64_t communicator) {
+  // Bytes where the type is not told, or does not divide them.
+  CollectiveMeta meta_of(std::string_view collective, const Asked& asked) {
     CollectiveMeta meta;
     meta.collective = builder_.intern(collective);
-    meta.dtype = builder_.intern("Byte");
-    if (bytes >= 0) {
-      meta.in_elements =
-          collective == "all_gather" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
-      meta.out_elements =
-          collective == "reduce_scatter" ? bytes / std::max<std::int64_t>(1, ranks) : bytes;
+    const std::int64_t parts = std::max<std::int64_t>(1, asked.ranks);
+    const bool typed =
+        asked.element_bytes > 0 && (asked.bytes < 0 || asked.bytes % asked.element_bytes == 0);
+    meta.counts_bytes = !typed;
+    meta.dtype = builder_.intern(typed ? asked.dtype : "Byte");
+    if (asked.bytes >= 0) {
+      const std::int64_t all = typed ? asked.bytes / asked.element_bytes : asked.bytes;
+      meta.in_elements = collective == "all_gather" ? all / parts : all;
+      meta.out_elements = collective == "reduce_scatter" ? all / parts : all;
     }
-    meta.group_size = ranks;
+    if (!asked.reduction.empty()) meta.reduction = builder_.intern(asked.reduction);
+    meta.group_size = asked.ranks;
     // All ranks call a communicator alike, which they do not of a group of the framework.
-    if (communicator != 0) meta.group_name = builder_.intern(hex_name(communicator));
+    if (asked.communicator != 0) meta.group_name = builder_.intern(hex_name(asked.communicator));
     return meta;
   }
 
