@@ -61,7 +61,7 @@ class NsysDatabase {
   };
   void read_strings();
   void trouble(std::string_view table, const std::string& words);
-  bool is_named(std::string_view table) const;
+  std::string kind_of(std::string_view table) const;  // "table", "view"; empty: there is none
   std::vector<std::string> names(const char* sql, std::string_view parameter) const;
 
   std::string path_;

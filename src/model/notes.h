@@ -120,8 +120,11 @@ enum class Severity : std::uint8_t {
   X(odd_payload, warning,                                                                          \
     "what NCCL attached to its ranges cannot be read or contradicts itself; it was left out",      \
     "export the report again; compare what is left with NCCL's log (docs/joined.md)")              \
-  X(damaged_table, error, "a table could not be read to its end; the rows before that were used",  \
-    "export the report again")                                                                     \
+  X(damaged_table, error,                                                                          \
+    "tables of the Nsight Systems export are damaged or lack a column: what they hold beyond "     \
+    "that "                                                                                        \
+    "is missing from all figures",                                                                 \
+    "export the report again with nsys export --type=sqlite")                                      \
   X(possible_communication, warning,                                                               \
     "kernels counted as compute have a name that speaks of communication",                         \
     "if they move data between GPUs, name them in a rules file (--rules)")                         \
