@@ -569,13 +569,52 @@ TEST(Joined, WithoutGroupsEqualOperationsNeedAWholeLog) {
             "all_reduce 4096  0/1 - - - - - - - undecidable\n");
 }
 
-// One stream with the operations of two communicators is neither's.
-TEST(Joined, WithoutGroupsAStreamOfTwoCommunicatorsIsRefused) {
+// One stream with the operations of two communicators: what only one of them calls is its own.
+TEST(Joined, WithoutGroupsAStreamOfTwoCommunicatorsIsTakenApart) {
   const Job job = rank_zero({}, ungrouped("ABGABGABGABG"));
-  const Joined joined = join(job, init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef") +
-                                      calls(100, "0x10", "ABABABAB") + calls(100, "0x20", "GGGG"));
-  for (const JoinedRow& row : joined.rows) EXPECT_EQ(row.confidence, Confidence::undecidable);
-  EXPECT_EQ(joined.without_witness, 12);
+  const std::string start = init(100, "0x10", 0, "0xabc") + init(100, "0x20", 0, "0xdef");
+  const auto join_calls = [&](const std::string& first, const std::string& second) {
+    return join(job, start + calls(100, "0x10", first, true) + calls(100, "0x20", second, true));
+  };
+  // In a row; the recording holds a part of the calls.
+  const std::string apart =
+      "all_reduce 1024 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n"
+      "all_reduce 4096 communicator 0xabc 4/4 ncclAllReduce - - - - - order likely\n"
+      "all_gather 2048 communicator 0xdef 4/4 ncclAllGather - - - - - order likely\n";
+  EXPECT_EQ(words(join_calls("BABABABABA", "GGGGGG")), apart);
+  const std::string shared =
+      "nccl_log: the timeline does not name its group, and its stream holds operations of several "
+      "communicators";
+  struct Case {
+    std::string first;
+    std::string second;
+    std::string reason;
+  };
+  for (const Case& each :
+       {// Either can have called the first kind, once in the whole job.
+        Case{"ABABABAB", "GGGGA", shared + ", 4 of which are called by more than one"},
+        // Others between those of the stream.
+        Case{"ABABBABAB", "GGGG", shared + ", whose calls are others between these"},
+        // A line was lost, of which nobody knows whose kind it is.
+        Case{"ABABABAB", "GG.GG", shared + ", and calls of these may be missing"}}) {
+    const Joined joined = join_calls(each.first, each.second);
+    EXPECT_EQ(joined.without_witness, 12) << each.reason;
+    for (const JoinedRow& row : joined.rows) {
+      EXPECT_EQ(row.confidence, Confidence::undecidable);
+      EXPECT_EQ(row.reason, each.reason);
+    }
+  }
+  // A log that begins in the middle.
+  const Joined cut = join(job, calls(100, "0x10", "ABABABAB") + calls(100, "0x20", "GGGG"));
+  EXPECT_EQ(cut.rows[0].reason, shared + ", and calls of these may be missing");
+  // Three communicators, one of which calls nothing that the stream holds.
+  EXPECT_EQ(words(join(job, start + init(100, "0x30", 0, "0xfff") + calls(100, "0x10", "ABABABAB") +
+                                calls(100, "0x20", "GGGG") + call(100, "0x30", "Reduce", 256))),
+            apart);
+  // Too few of one of them: these are nobody's, the others stay.
+  const Joined few = join(rank_zero({}, ungrouped("ABGABGABG")),
+                          start + calls(100, "0x10", "ABABABAB") + calls(100, "0x20", "GGG"));
+  EXPECT_EQ(few.without_witness, 3);
 }
 
 // Without sizes any call of the operation fits: then none may be missing.
@@ -1054,6 +1093,49 @@ TEST(JoinedPairs, WhatContradictsIsRefused) {
   const Joined apart = join(job, log("0xdef"));
   EXPECT_EQ(apart.without_witness, 8);
   EXPECT_EQ(apart.rows[0].reason, "nccl_log: its ranks fit different communicators");
+}
+
+// Streams of two or three communicators, with calls by chance, some of kinds that several call.
+TEST(JoinedByChance, StreamsAreTakenApartRightly) {
+  std::mt19937 random(23);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<unsigned>(n));
+  };
+  int joined = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<std::string> kinds = below(3) == 0 ? std::vector<std::string>{"AB", "GA", "B"}
+                                                         : std::vector<std::string>{"A", "B", "G"};
+    const auto comms = static_cast<std::size_t>(2 + below(2));
+    std::vector<std::string> called(comms);
+    std::string stream;
+    for (int i = 0; i < 40; ++i) {
+      const auto comm = static_cast<std::size_t>(below(static_cast<int>(comms)));
+      const std::string& own = kinds[comm];
+      const char letter = own[static_cast<std::size_t>(below(static_cast<int>(own.size())))];
+      called[comm] += letter;
+      stream += letter;
+    }
+    const auto from = static_cast<std::size_t>(below(20));
+    std::string log;
+    for (std::size_t c = 0; c < comms; ++c) {
+      const std::string comm = "0x" + std::to_string(10 + c);
+      log += init(100, comm, 0, "0xabc" + std::to_string(c)) + calls(100, comm, called[c], true);
+    }
+    const Joined found = join(rank_zero({}, ungrouped(stream.substr(from, 18))), log);
+    for (const JoinedRow& row : found.rows) {
+      if (row.witnessed == 0) continue;
+      ++joined;
+      // Only where no other communicator calls the kind can it be told, and then it must be right.
+      const char letter = row.op == Op::all_gather ? 'G' : row.bytes == 4096 ? 'B' : 'A';
+      std::string owners;
+      for (std::size_t c = 0; c < comms; ++c) {
+        if (called[c].find(letter) != std::string::npos)
+          owners += "communicator 0xabc" + std::to_string(c);
+      }
+      EXPECT_EQ(row.group, owners) << round;
+    }
+  }
+  EXPECT_GT(joined, 200);
 }
 
 // Jobs and logs by chance: some communicators call the same as the one that the timeline is of, and
