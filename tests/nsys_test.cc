@@ -241,6 +241,52 @@ TEST(Nsys, WhatCannotBeReadIsNamed) {
   EXPECT_EQ(recording.notes.count(Note::damaged_table), 0);
 }
 
+// Rows that lack what tells them are counted and said, and no figure is made of them.
+TEST(Nsys, WhatRowsLackIsSaid) {
+  const std::string kernel = "CUPTI_ACTIVITY_KIND_KERNEL";
+  const auto notes_of = [](const std::string& sql, bool two, Note note) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    if (two) file.add_process(kSecond, 1);
+    if (!sql.empty()) file.run(sql);
+    const auto inputs = file.load();
+    EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+    return std::pair{inputs[0].recording.notes.count(note), inputs[0].recording.gpu.size()};
+  };
+  using Found = std::pair<std::int64_t, std::size_t>;
+  EXPECT_EQ(notes_of("", false, Note::unnamed_kernels), Found(0, 2));
+  EXPECT_EQ(notes_of("DROP TABLE StringIds", false, Note::unnamed_kernels), Found(2, 2));
+  EXPECT_EQ(notes_of("DELETE FROM StringIds WHERE id = 1", false, Note::unnamed_kernels),
+            Found(1, 2));
+  const std::string nobodys =
+      "UPDATE " + kernel + " SET globalPid = NULL WHERE correlationId = 2 AND deviceId = 0";
+  EXPECT_EQ(notes_of(nobodys, true, Note::rows_of_no_process), Found(1, 1));
+  EXPECT_EQ(notes_of(nobodys, false, Note::rows_of_no_process), Found(0, 2));  // the only one's
+  // Text in place of a time is no time, and not the start of the session.
+  EXPECT_EQ(notes_of("UPDATE " + kernel + " SET start = 'abc' WHERE correlationId = 2", false,
+                     Note::missing_time),
+            Found(1, 1));
+}
+
+// A database whose last changes lie beside it, as those of one that is written at the moment.
+TEST(Nsys, ChangesBesideTheExportAreSaid) {
+  for (const std::string end : {"-wal", "-journal"}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    file.close();
+    const std::string beside = file.path() + end;
+    std::ofstream(beside).close();
+    EXPECT_EQ(file.load()[0].recording.notes.count(Note::unfinished_export), 0);
+    std::ofstream(beside) << "changes";
+    const auto inputs = file.load();
+    EXPECT_EQ(inputs[0].recording.notes.count(Note::unfinished_export), 1);
+    EXPECT_EQ(inputs[0].recording.notes.example(Note::unfinished_export), beside);
+    fs::remove(beside);
+  }
+}
+
 // Times that damage made: what lies between two of them leaves 64 bits.
 TEST(Nsys, TimesBeyondAnySessionAreLeftOut) {
   Export file;

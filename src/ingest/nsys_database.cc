@@ -56,8 +56,12 @@ bool NsysRow::is_integer(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
 }
 
+bool NsysRow::is_number(int column) const {
+  return is_integer(column) || sqlite3_column_type(statement_, column) == SQLITE_FLOAT;
+}
+
 std::int64_t NsysRow::integer(int column, std::int64_t otherwise) const {
-  return is_null(column) ? otherwise : sqlite3_column_int64(statement_, column);
+  return is_number(column) ? sqlite3_column_int64(statement_, column) : otherwise;
 }
 
 std::string_view NsysRow::text(int column) const {

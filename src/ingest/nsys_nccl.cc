@@ -146,7 +146,7 @@ class NcclReader {
       if (!is_nccl(row)) return;
       any_started_ = true;
       const std::int64_t thread = row.integer(4);
-      if (row.is_null(0) || row.is_null(1) || row.integer(7, thread) != thread) return;
+      if (!row.is_number(0) || !row.is_number(1) || row.integer(7, thread) != thread) return;
       if (!payloads_.read(row, kPayload).of_gpu)
         started[thread].push_back({row.integer(0), row.integer(1)});
     });
@@ -247,7 +247,7 @@ class NcclReader {
   }
 
   void add(const NsysRow& row, std::string_view collective, const Asked& asked) {
-    if (row.is_null(0) || row.is_null(1) || row.integer(1) < row.integer(0)) return;
+    if (!row.is_number(0) || !row.is_number(1) || row.integer(1) < row.integer(0)) return;
     if (!is_in_session(row.integer(0)) || !is_in_session(row.integer(1))) return;
     const std::int64_t global = row.integer(4);
     HostRange range{.start = row.integer(0),

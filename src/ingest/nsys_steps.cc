@@ -99,7 +99,7 @@ StepFamilies read_families(NsysDatabase& database, const NsysProcess& process) {
   database.each(
       "NVTX_EVENTS", {"start", "end", "text", "textId", "domainId"},
       [&](const NsysRow& row) {
-        if (row.is_null(0) || row.is_null(1)) return;  // not ended: not known what is in it
+        if (!row.is_number(0) || !row.is_number(1)) return;  // not ended: not known what is in it
         const std::string_view name =
             row.text(2).empty() ? database.string(row.integer(3, -1)) : row.text(2);
         const auto step = step_of(name);

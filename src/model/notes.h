@@ -125,6 +125,17 @@ enum class Severity : std::uint8_t {
     "that "                                                                                        \
     "is missing from all figures",                                                                 \
     "export the report again with nsys export --type=sqlite")                                      \
+  X(unfinished_export, error,                                                                      \
+    "beside the Nsight Systems export lie changes that are not in it yet; these are not read",     \
+    "wait until nsys export has ended, or export the report again")                                \
+  X(unnamed_kernels, error,                                                                        \
+    "the Nsight Systems export does not name its kernels: communication among them counts as "     \
+    "compute",                                                                                     \
+    "export the report again with nsys export --type=sqlite")                                      \
+  X(rows_of_no_process, warning,                                                                   \
+    "the Nsight Systems export holds several processes, and GPU work of none of them, which is "   \
+    "left out",                                                                                    \
+    "export the report again; record with one nsys for each process")                              \
   X(possible_communication, warning,                                                               \
     "kernels counted as compute have a name that speaks of communication",                         \
     "if they move data between GPUs, name them in a rules file (--rules)")                         \
