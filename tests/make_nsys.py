@@ -79,7 +79,29 @@ def write_process(db, pid, device, rank, form="blob", secret=""):
     db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(5000000, 6500000, ?, 1, 7, 4, ?, 3, NULL, NULL)", (device, gpu))
 
 
-def write(path, secret="hunter2", processes=2, form="blob"):
+def mark(db):
+    """Steps that one thread starts and another ends, a call as such a range, and a payload with enumerations."""
+    db.execute("ALTER TABLE NVTX_EVENTS ADD COLUMN endGlobalTid INTEGER")
+    thread = (100 << 24) + 100
+    blob = payload(70, 24, struct.pack("<QQii", 77, 4096, 2, 9))
+    for start, end, name, domain, data in [(900_000, 1_450_000, "step 0", 0, None), (1_450_000, 2_500_000, "step 1", 0, None),
+                                           (1_700_000, 1_800_000, "ncclAllReduce", 1, blob)]:
+        db.execute("INSERT INTO NVTX_EVENTS VALUES(?, ?, 60, ?, NULL, ?, ?, ?, NULL, NULL, ?, ?)",
+                   (start, end, name, thread, domain, data, start, thread + (domain == 0)))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(1750000, 1760000, ?, 9, ?)", (thread, LAUNCH))
+    db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(7000000, 7500000, 0, 1, 20, 9, ?, ?, ?)", (100 << 24, KERNEL, KERNEL))
+    db.executemany("INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 70, ?, ?, ?, NULL)", [
+        (0, 10, "NCCL communicator ID"), (1, 22, "Message size [bytes]"), (2, 1 << 24 | 14, "Reduction operation"),
+        (3, 1 << 24 | 15, "dataType")])
+    db.execute("CREATE TABLE NVTX_PAYLOAD_ENUMS(domainId INTEGER, schemaId INTEGER, name TEXT, size INTEGER)")
+    db.execute("CREATE TABLE NVTX_PAYLOAD_ENUM_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER, name TEXT,"
+               " value INTEGER, isFlag INTEGER)")
+    db.execute("INSERT INTO NVTX_PAYLOAD_ENUMS VALUES(1, ?, 'op', 4)", (1 << 24 | 14,))
+    db.executemany("INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, ?, ?, ?, ?, 0)",
+                   [(1 << 24 | 14, i, name, i) for i, name in enumerate(["Sum", "Product", "Max"])])
+
+
+def write(path, secret="hunter2", processes=2, form="blob", marked=False):
     path = pathlib.Path(path)
     path.unlink(missing_ok=True)
     with sqlite3.connect(path) as db:
@@ -109,6 +131,8 @@ def write(path, secret="hunter2", processes=2, form="blob"):
             (CALL_SCHEMA, 1, 22, "Message size [bytes]", 8)])
         for i in range(processes):
             write_process(db, 100 + i, i, i, form, secret)
+        if marked:
+            mark(db)
     db.close()
 
 
@@ -118,3 +142,4 @@ if __name__ == "__main__":
         write(folder / f"export-{count}.sqlite", processes=count)
     for form in ("json", "string", "broken"):
         write(folder / f"export-{form}.sqlite", processes=1, form=form)
+    write(folder / "export-marked.sqlite", processes=1, marked=True)

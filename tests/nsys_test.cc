@@ -207,14 +207,16 @@ TEST(Nsys, WhatCannotBeReadIsNamed) {
   for (const auto& [sql, example] :
        {std::pair<std::string, std::string>{
             "ALTER TABLE NVTX_EVENTS RENAME TO x; CREATE VIEW NVTX_EVENTS AS SELECT * FROM x",
-            "table NVTX_EVENTS: access to view \"NVTX_EVENTS\" prohibited"},
+            "table NVTX_EVENTS is a view, which may show anything"},
         {"ALTER TABLE " + kernel + " RENAME TO x; CREATE VIEW " + kernel + " AS SELECT * FROM x",
-         "table " + kernel + ": access to view \"" + kernel + "\" prohibited"},
-        {"ALTER TABLE StringIds DROP COLUMN value", "table StringIds: no column value"},
-        {"ALTER TABLE " + kernel + " DROP COLUMN start", "table " + kernel + ": no column start"},
-        {"ALTER TABLE NVTX_EVENTS DROP COLUMN eventType", "table NVTX_EVENTS: no column eventType"},
+         "table " + kernel + " is a view, which may show anything"},
+        {"ALTER TABLE StringIds DROP COLUMN value", "table StringIds has no column value"},
+        {"ALTER TABLE " + kernel + " DROP COLUMN start",
+         "table " + kernel + " has no column start"},
+        {"ALTER TABLE NVTX_EVENTS DROP COLUMN eventType",
+         "table NVTX_EVENTS has no column eventType"},
         {"ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME DROP COLUMN globalTid",
-         "table CUPTI_ACTIVITY_KIND_RUNTIME: no column globalTid"}}) {
+         "table CUPTI_ACTIVITY_KIND_RUNTIME has no column globalTid"}}) {
     Export file;
     file.add_tables();
     file.add_process(kFirst, 0);
@@ -237,6 +239,52 @@ TEST(Nsys, WhatCannotBeReadIsNamed) {
   EXPECT_EQ(recording.notes.count(Note::missing_time), 1);
   EXPECT_EQ(recording.notes.count(Note::missing_duration), 1);
   EXPECT_EQ(recording.notes.count(Note::damaged_table), 0);
+}
+
+// Rows that lack what tells them are counted and said, and no figure is made of them.
+TEST(Nsys, WhatRowsLackIsSaid) {
+  const std::string kernel = "CUPTI_ACTIVITY_KIND_KERNEL";
+  const auto notes_of = [](const std::string& sql, bool two, Note note) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    if (two) file.add_process(kSecond, 1);
+    if (!sql.empty()) file.run(sql);
+    const auto inputs = file.load();
+    EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+    return std::pair{inputs[0].recording.notes.count(note), inputs[0].recording.gpu.size()};
+  };
+  using Found = std::pair<std::int64_t, std::size_t>;
+  EXPECT_EQ(notes_of("", false, Note::unnamed_kernels), Found(0, 2));
+  EXPECT_EQ(notes_of("DROP TABLE StringIds", false, Note::unnamed_kernels), Found(2, 2));
+  EXPECT_EQ(notes_of("DELETE FROM StringIds WHERE id = 1", false, Note::unnamed_kernels),
+            Found(1, 2));
+  const std::string nobodys =
+      "UPDATE " + kernel + " SET globalPid = NULL WHERE correlationId = 2 AND deviceId = 0";
+  EXPECT_EQ(notes_of(nobodys, true, Note::rows_of_no_process), Found(1, 1));
+  EXPECT_EQ(notes_of(nobodys, false, Note::rows_of_no_process), Found(0, 2));  // the only one's
+  // Text in place of a time is no time, and not the start of the session.
+  EXPECT_EQ(notes_of("UPDATE " + kernel + " SET start = 'abc' WHERE correlationId = 2", false,
+                     Note::missing_time),
+            Found(1, 1));
+}
+
+// A database whose last changes lie beside it, as those of one that is written at the moment.
+TEST(Nsys, ChangesBesideTheExportAreSaid) {
+  for (const std::string end : {"-wal", "-journal"}) {
+    Export file;
+    file.add_tables();
+    file.add_process(kFirst, 0);
+    file.close();
+    const std::string beside = file.path() + end;
+    std::ofstream(beside).close();
+    EXPECT_EQ(file.load()[0].recording.notes.count(Note::unfinished_export), 0);
+    std::ofstream(beside) << "changes";
+    const auto inputs = file.load();
+    EXPECT_EQ(inputs[0].recording.notes.count(Note::unfinished_export), 1);
+    EXPECT_EQ(inputs[0].recording.notes.example(Note::unfinished_export), beside);
+    fs::remove(beside);
+  }
 }
 
 // Times that damage made: what lies between two of them leaves 64 bits.
@@ -421,6 +469,96 @@ TEST(Nsys, StatedOffsetsNeedNotAscend) {
   }
 }
 
+// A call whose payload is: 4096 bytes of communicator 77, then the reduction and the type, each an
+// enumeration's value; between them they lie as a compiler would lay them, unless the size of an
+// enumeration is another one. `tables`: SQL that describes the enumerations.
+CollectiveMeta meta_by_enums(const std::string& tables, const std::string& values,
+                             std::string& dtype, std::string& reduction) {
+  Export file;
+  file.add_tables();
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_SCHEMA_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " type INTEGER, name TEXT, offset INTEGER)");
+  file.run(
+      "INSERT INTO NVTX_PAYLOAD_SCHEMA_ENTRIES VALUES(1, 60, 0, 10, 'NCCL communicator ID', NULL),"
+      "(1, 60, 1, 22, 'Message size [bytes]', NULL),"
+      "(1, 60, 2, 16777230, 'Reduction operation', NULL), (1, 60, 3, 16777231, 'dataType', NULL)");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_ENUMS(domainId INTEGER, schemaId INTEGER, name TEXT, size "
+      "INTEGER)");
+  file.run(
+      "CREATE TABLE NVTX_PAYLOAD_ENUM_ENTRIES(domainId INTEGER, schemaId INTEGER, idx INTEGER,"
+      " name TEXT, value INTEGER, isFlag INTEGER)");
+  if (!tables.empty()) file.run(tables);
+  file.run_with_blob("INSERT INTO NVTX_EVENTS VALUES(300, 350, 59, NULL, 6, " +
+                         std::to_string(kFirst + 7) + ", 1, ?1)",
+                     word(1) + word(60) + word(24) + word(32) + word(77) + word(4096) + values);
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  const auto inputs = file.load();
+  const Recording& recording = inputs[0].recording;
+  EXPECT_EQ(recording.host_ranges.size(), 1U);
+  EXPECT_TRUE(recording.host_ranges[0].meta.valid());
+  const CollectiveMeta meta = recording.metas[recording.host_ranges[0].meta.index()];
+  dtype = name_of(recording, meta.dtype);
+  reduction = meta.reduction.valid() ? name_of(recording, meta.reduction) : "";
+  return meta;
+}
+
+// Two values of 4 bytes.
+std::string halves(std::uint64_t first, std::uint64_t second) {
+  return word(first | (second << 32U));
+}
+
+TEST(Nsys, EnumerationsTellTheirNames) {
+  const std::string sizes =
+      "INSERT INTO NVTX_PAYLOAD_ENUMS VALUES(1, 16777230, 'ncclRedOp', 4), (1, 16777231, 'type', "
+      "4);";
+  // Numbers of the export's own, and not those of NCCL. Rows repeat for each process.
+  const std::string names =
+      "INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777230, 0, 'Sum', 0, 0),"
+      "(1, 16777230, 1, 'Max', 7, 0), (1, 16777230, 1, 'Max', 7, 0),"
+      "(1, 16777231, 0, 'ncclBfloat16', 3, 0), (1, 16777231, 1, 'opaque', 4, 0),"
+      "(2, 16777231, 1, 'ncclInt8', 3, 0);";
+  std::string dtype;
+  std::string reduction;
+  CollectiveMeta meta = meta_by_enums(sizes + names, halves(7, 3), dtype, reduction);
+  EXPECT_EQ(dtype, "BFloat16");
+  EXPECT_EQ(reduction, "max");
+  EXPECT_EQ(meta.in_elements, 2048);  // of two bytes
+  EXPECT_FALSE(meta.counts_bytes);
+  // A number without a name is a reduction of the program's own, but no type; nor is a name that
+  // says no type.
+  for (const std::uint64_t type : {9U, 4U}) {
+    meta = meta_by_enums(sizes + names, halves(9, type), dtype, reduction);
+    EXPECT_EQ(reduction, "user-defined");
+    EXPECT_EQ(dtype, "Byte");
+    EXPECT_EQ(meta.in_elements, 4096);
+    EXPECT_TRUE(meta.counts_bytes);
+  }
+  // Without the tables the numbers are NCCL's own: 4 averages, 9 is bfloat16.
+  for (const std::string& tables : {std::string(), sizes}) {
+    meta = meta_by_enums(tables, halves(4, 9), dtype, reduction);
+    EXPECT_EQ(dtype, "BFloat16");
+    EXPECT_EQ(reduction, "avg");
+    EXPECT_EQ(meta.in_elements, 2048);
+  }
+  // Of one byte and of two: the second lies behind the first, at its own alignment.
+  meta = meta_by_enums(
+      "INSERT INTO NVTX_PAYLOAD_ENUMS VALUES(1, 16777230, 'op', 1), (1, 16777231, 'type', 2)",
+      word(2U | (6U << 16U)), dtype, reduction);
+  EXPECT_EQ(dtype, "Half");
+  EXPECT_EQ(reduction, "max");
+  // One value with two names, or flags: no name counts.
+  for (const std::string more :
+       {"INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777231, 2, 'ncclFloat32', 3, 0)",
+        "INSERT INTO NVTX_PAYLOAD_ENUM_ENTRIES VALUES(1, 16777231, 2, 'ncclFloat32', 8, 1)"}) {
+    meta = meta_by_enums(sizes + names + more, halves(7, 3), dtype, reduction);
+    EXPECT_EQ(dtype, "Byte");
+    EXPECT_EQ(reduction, "max");
+  }
+}
+
 // Processes with two releases of NCCL give one number to two layouts: neither is believed.
 TEST(Nsys, SchemasThatContradictEachOtherAreNotRead) {
   Export file;
@@ -466,6 +604,9 @@ TEST(NsysPayload, JsonIsReadByNamesAnywhereInIt) {
   const NsysPayload counted =
       read(R"({"commHash": 77, "commRank": 1, "count": 300, "dataType": "ncclBfloat16"})");
   EXPECT_EQ(counted.bytes, 600);
+  EXPECT_EQ(counted.dtype, "BFloat16");
+  EXPECT_EQ(read(R"({"Reduction operation": 1})").reduction, "product");
+  EXPECT_EQ(read(R"({"redop": "ncclAvg"})").reduction, "avg");
   EXPECT_EQ(counted.rank, 1);
   EXPECT_FALSE(counted.of_gpu);
   EXPECT_TRUE(read(R"({"apiId": 3, "count": 300, "dataType": 7})").of_gpu);
@@ -493,6 +634,7 @@ TEST(NsysPayload, OddJsonSaysNothing) {
         std::string(R"({"Bytes": NaN})"),
         std::string(R"({"Bytes": 4096, "count": 8, "datatype": 7})"),
         std::string(R"({"count": 9223372036854775807, "datatype": 7})"),
+        std::string(R"({"Bytes": 4096, "datatype": 7, "dataType": "ncclInt8"})"),
         std::string(R"({"Bytes": "4096)"), std::string("\""), deep, std::string("x"),
         "{\"a\": \"" + std::string(70'000, 'b') + "\", \"Bytes\": 4096}"}) {
     const NsysPayload payload = read(json);
@@ -553,7 +695,7 @@ TEST(Nsys, PayloadsOfTheOtherFormsTellSizes) {
   EXPECT_EQ(out(1), 2048);
   EXPECT_EQ(out(2), 2048);  // 512 of each of 4 ranks
   EXPECT_EQ(out(3), kUnknown);
-  EXPECT_EQ(out(4), 40);
+  EXPECT_EQ(out(4), 10);  // of four bytes
   EXPECT_EQ(recording.notes.count(Note::odd_payload), 1);
   EXPECT_EQ(recording.notes.example(Note::odd_payload), "at 500 ns");
   EXPECT_EQ(recording.notes.count(Note::sizes_not_exported), 1);
@@ -597,6 +739,118 @@ TEST(Nsys, AGroupIsToldByItsEnd) {
   ASSERT_EQ(recording.host_ranges.size(), 3U);
   EXPECT_EQ(name_of(recording, recording.host_ranges[2].name), "coalesced");
   EXPECT_EQ(recording.host_ranges[2].start, 160);
+}
+
+// Rows of NVTX_EVENTS: start, end, type, name, thread that starts it, domain, thread that ends it.
+struct Marked {
+  int start;
+  int end;
+  int type;
+  std::string name;
+  std::int64_t thread;
+  int domain;
+  std::int64_t end_thread;
+};
+
+// One kernel, and these ranges.
+std::vector<LoadedInput> load_marked(const std::vector<Marked>& ranges) {
+  Export file;
+  file.add_tables();
+  file.run("ALTER TABLE NVTX_EVENTS ADD COLUMN endGlobalTid INTEGER");
+  file.run("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000, 3000, 0, 1, 7, 1, " +
+           std::to_string(kFirst) + ", 2, 2)");
+  for (const Marked& range : ranges)
+    file.run("INSERT INTO NVTX_EVENTS VALUES(" + std::to_string(range.start) + ", " +
+             (range.end < 0 ? "NULL" : std::to_string(range.end)) + ", " +
+             std::to_string(range.type) + ", '" + range.name + "', NULL, " +
+             std::to_string(range.thread) + ", " + std::to_string(range.domain) + ", NULL, " +
+             std::to_string(range.end_thread) + ")");
+  return file.load();
+}
+
+// "7 100-200, 8 200-300"
+std::string steps_of(const std::vector<Marked>& ranges) {
+  const auto inputs = load_marked(ranges);
+  EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  std::string text;
+  for (const StepRange& step : inputs[0].recording.steps)
+    text += (text.empty() ? "" : ", ") + std::to_string(step.number) + " " +
+            std::to_string(step.host.start) + "-" + std::to_string(step.host.end);
+  return text + (inputs[0].recording.notes.count(Note::odd_steps) > 0 ? " odd" : "");
+}
+
+// Of any type, thread and domain; the last one is not ended.
+TEST(Nsys, RangesThatAreNamedLikeStepsAreSteps) {
+  constexpr std::int64_t kOne = kFirst + 7;
+  constexpr std::int64_t kOther = kFirst + 8;
+  EXPECT_EQ(steps_of({{100, 200, 60, "step 7", kOne, 3, kOther},
+                      {200, 300, 60, "step 8", kOther, 3, kOne},
+                      {300, -1, 60, "step 9", kOne, 3, 0}}),
+            "7 100-200, 8 200-300");
+  for (const std::string name : {"Iteration_", "train_step=", "ProfilerStep#", "STEP", "iter: #"})
+    EXPECT_EQ(steps_of({{100, 200, 59, name + "7", kOne, 0, 0}}), "7 100-200") << name;
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7/90", kOne, 0, 0}}), "7 100-200");
+  for (const std::string name :
+       {"step", "step 7 forward", "optimizer step 7", "batch 7", "7", "step 7/", "step 7/b",
+        "step 7.5", "step 99999999999999999999", "steps 7", "pre-step 7"})
+    EXPECT_EQ(steps_of({{100, 200, 59, name, kOne, 0, 0}}), "") << name;
+  // Steps of several families: what covers most, and no numbers that come again.
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 140, 59, "step 0", kOne, 0, 0},
+                      {140, 190, 59, "step 1", kOne, 0, 0},
+                      {200, 300, 59, "iteration 8", kOne, 0, 0},
+                      {210, 240, 59, "step 0", kOne, 0, 0},
+                      {240, 290, 59, "step 1", kOne, 0, 0}}),
+            "7 100-200, 8 200-300");
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 190, 59, "global step 21", kOne, 0, 0}}),
+            "7 100-200");
+  EXPECT_EQ(steps_of({{100, 200, 59, "iteration 7", kOne, 0, 0},
+                      {110, 190, 59, "ProfilerStep#21", kOne, 0, 0}}),
+            "21 110-190");
+  // Numbers that come again; ranges that overlap.
+  EXPECT_EQ(steps_of({{100, 200, 59, "step 0", kOne, 0, 0}, {200, 300, 59, "step 0", kOne, 0, 0}}),
+            " odd");
+  EXPECT_EQ(
+      steps_of({{100, 200, 60, "step 0", kOne, 0, kOne}, {190, 300, 60, "step 1", kOne, 0, kOne}}),
+      " odd");
+}
+
+// "allreduce 100-150": calls as they are read.
+std::string calls_of(const std::vector<Marked>& ranges) {
+  const auto inputs = load_marked(ranges);
+  EXPECT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const Recording& recording = inputs[0].recording;
+  std::string text;
+  for (const HostRange& range : recording.host_ranges)
+    text += (text.empty() ? "" : ", ") + name_of(recording, range.name) + " " +
+            std::to_string(range.start) + "-" + std::to_string(range.end);
+  return text;
+}
+
+// They do not nest: what was launched in one is known where nothing else of NCCL's was open.
+TEST(Nsys, StartedAndEndedRangesAreCallsWhereTheyAreAlone) {
+  constexpr std::int64_t kOne = kFirst + 7;
+  constexpr std::int64_t kOther = kFirst + 8;
+  EXPECT_EQ(calls_of({{100, 150, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {150, 190, 60, "ncclAllGather", kOne, 1, kOne},
+                      {120, 130, 60, "ncclReduce", kOther, 1, kOther}}),
+            "allreduce 100-150, reduce 120-130, all_gather 150-190");
+  // Ended elsewhere; overlapping; holding or inside one of NCCL's own; in another domain.
+  EXPECT_EQ(calls_of({{100, 150, 60, "ncclAllReduce", kOne, 1, kOther},
+                      {200, 250, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {240, 290, 60, "ncclAllGather", kOne, 1, kOne},
+                      {300, 390, 60, "ncclAllReduce", kOne, 1, kOne},
+                      {310, 350, 59, "ncclAllReduce", kOne, 1, 0},
+                      {400, 490, 59, "ncclReduce", kOne, 1, 0},
+                      {410, 450, 60, "ncclReduce", kOne, 1, kOne},
+                      {500, 550, 60, "ncclBroadcast", kOne, 0, kOne}}),
+            "allreduce 310-350, reduce 400-490");
+  // Between the start and the end of a group.
+  EXPECT_EQ(calls_of({{100, 110, 59, "ncclGroupStart", kOne, 1, 0},
+                      {120, 130, 60, "ncclSend", kOne, 1, kOne},
+                      {140, 190, 59, "ncclGroupEnd", kOne, 1, 0}}),
+            "send 120-130, coalesced 140-190");
 }
 
 // What waited for what, as far as the record of the event is there.
@@ -661,6 +915,33 @@ TEST(Nsys, OtherDatabasesAreRefused) {
   EXPECT_FALSE(inputs[0].usable);
   EXPECT_NE(inputs[0].trouble.find("no export of Nsight Systems"), std::string::npos)
       << inputs[0].trouble;
+}
+
+// A page of a table that is zeros: the rows before it count, and how many these are is said.
+TEST(Nsys, ADamagedTableSaysWhereItBreaksOff) {
+  Export file;
+  file.add_tables();
+  file.add_process(kFirst, 0);
+  file.run(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+      " INSERT INTO StringIds SELECT 100 + i, printf('name %d', i) FROM n");
+  file.close();
+  // Leaves of the strings' table hold these names; the last of them is far behind the first.
+  std::fstream bytes(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(bytes), std::istreambuf_iterator<char>()};
+  const std::size_t page = all.find("name 1000") / 4096 * 4096;
+  bytes.clear();
+  bytes.seekp(static_cast<std::streamoff>(page));
+  bytes << std::string(4096, '\0');
+  bytes.close();
+  const auto inputs = file.load();
+  ASSERT_TRUE(inputs[0].usable) << inputs[0].trouble;
+  const std::string said(inputs[0].recording.notes.example(Note::damaged_table));
+  EXPECT_TRUE(said.starts_with("table StringIds is damaged behind ")) << said;
+  EXPECT_TRUE(said.ends_with(" rows of those asked for (database disk image is malformed)"))
+      << said;
+  ASSERT_EQ(inputs[0].recording.gpu.size(), 2U);  // whose names stand before the damage
+  EXPECT_EQ(name_of(inputs[0].recording, inputs[0].recording.gpu.name[0]), "gemm");
 }
 
 // Cut anywhere, or with bytes changed anywhere: usable or not, but nothing worse.

@@ -88,7 +88,7 @@ void add_reading_options(CLI::App& verb, StudyOptions& study) {
 
 void add_study_options(CLI::App& verb, StudyOptions& study, RawTexts& raw) {
   add_paths(verb, study);
-  verb.add_option("--steps", raw.steps, "Only these steps, by ProfilerStep number: 5 or 5..8")
+  verb.add_option("--steps", raw.steps, "Only these steps, by their number: 5 or 5..8")
       ->check(not_empty())
       ->type_name("A..B");
   verb.add_option("--ranks", raw.ranks, "Only these ranks: 0-3,7")

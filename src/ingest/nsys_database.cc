@@ -56,8 +56,12 @@ bool NsysRow::is_integer(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
 }
 
+bool NsysRow::is_number(int column) const {
+  return is_integer(column) || sqlite3_column_type(statement_, column) == SQLITE_FLOAT;
+}
+
 std::int64_t NsysRow::integer(int column, std::int64_t otherwise) const {
-  return is_null(column) ? otherwise : sqlite3_column_int64(statement_, column);
+  return is_number(column) ? sqlite3_column_int64(statement_, column) : otherwise;
 }
 
 std::string_view NsysRow::text(int column) const {
@@ -149,16 +153,21 @@ void NsysDatabase::each(std::string_view table, const std::vector<std::string_vi
   const Statement statement = prepare(database_.get(), sql);
   if (!statement) {
     const std::string words = sqlite3_errmsg(database_.get());
-    if (is_named(table)) trouble(table, words);
+    const std::string kind = kind_of(table);
+    if (!kind.empty())
+      trouble(table, kind == "view" ? "is a view, which may show anything"
+                                    : "cannot be read (" + words + ")");
     return;
   }
-  for (;;) {
+  for (std::int64_t rows = 0;; ++rows) {
     const int code = sqlite3_step(statement.get());
     if (code == SQLITE_ROW) {
       visit(NsysRow(statement.get()));
       continue;
     }
-    if (code != SQLITE_DONE) trouble(table, sqlite3_errmsg(database_.get()));
+    if (code != SQLITE_DONE)
+      trouble(table, "is damaged behind " + std::to_string(rows) + " rows of those asked for (" +
+                         sqlite3_errmsg(database_.get()) + ")");
     return;
   }
 }
@@ -166,18 +175,19 @@ void NsysDatabase::each(std::string_view table, const std::vector<std::string_vi
 void NsysDatabase::need(std::string_view table, const std::vector<std::string_view>& columns) {
   if (!has(table)) return;
   for (const std::string_view column : columns) {
-    if (!has_column(table, column)) trouble(table, "no column " + std::string(column));
+    if (!has_column(table, column)) trouble(table, "has no column " + std::string(column));
   }
 }
 
 // The first counts: others follow from it.
 void NsysDatabase::trouble(std::string_view table, const std::string& words) {
-  troubles_.try_emplace(std::string(table), "table " + std::string(table) + ": " + words);
+  troubles_.try_emplace(std::string(table), "table " + std::string(table) + " " + words);
 }
 
-// A table or a view; names are told without case, as SQL tells them.
-bool NsysDatabase::is_named(std::string_view table) const {
-  return !names("SELECT name FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", table).empty();
+// Names are told without case, as SQL tells them.
+std::string NsysDatabase::kind_of(std::string_view table) const {
+  const auto kinds = names("SELECT type FROM sqlite_master WHERE name = ?1 COLLATE NOCASE", table);
+  return kinds.empty() ? std::string() : kinds.front();
 }
 
 void NsysDatabase::read_strings() {

@@ -21,6 +21,7 @@ class NsysRow {
   explicit NsysRow(sqlite3_stmt* statement) : statement_(statement) {}
   bool is_null(int column) const;
   bool is_integer(int column) const;
+  bool is_number(int column) const;  // text in its place, as damage makes it, is none
   std::int64_t integer(int column, std::int64_t otherwise = 0) const;
   std::string_view text(int column) const;   // empty where there is none
   std::string_view bytes(int column) const;  // a blob, or text that holds one
@@ -61,7 +62,7 @@ class NsysDatabase {
   };
   void read_strings();
   void trouble(std::string_view table, const std::string& words);
-  bool is_named(std::string_view table) const;
+  std::string kind_of(std::string_view table) const;  // "table", "view"; empty: there is none
   std::vector<std::string> names(const char* sql, std::string_view parameter) const;
 
   std::string path_;

@@ -48,27 +48,40 @@ class GpuReader {
     columns.insert(columns.end(), more.begin(), more.end());
     database_.need(table, {"start", "end", "deviceId", "streamId", "correlationId"});
     if (process_.global_pid) database_.need(table, {"globalPid"});
+    columns.push_back("globalPid");
+    const int owner = static_cast<int>(columns.size()) - 1;
+    const bool told = process_.global_pid && database_.has_column(table, "globalPid");
+    std::string where = process_.of_gpu(database_, table);
+    if (told) where += " OR globalPid IS NULL";
     std::int64_t rows = 0;
     database_.each(
         table, columns,
         [&](const NsysRow& row) {
           ++builder_.about().events;
+          if (told && row.is_null(owner))
+            return builder_.notes().add(Note::rows_of_no_process, "in " + std::string(table));
           ++rows;
-          if (has_times(row)) builder_.add_activity(activity_of(row, kind, name(row)));
+          if (has_times(row)) add(activity_of(row, kind, name(row)));
         },
-        process_.of_gpu(database_, table), "start");
+        where, "start");
     return rows;
   }
 
  private:
+  void add(const ActivityInput& activity) {
+    if (activity.kind == ActivityKind::kernel && activity.name.empty())
+      builder_.notes().add(Note::unnamed_kernels, "at " + std::to_string(activity.start) + " ns");
+    builder_.add_activity(activity);
+  }
+
   bool has_times(const NsysRow& row) {
     const std::int64_t start = row.integer(0);
     const std::int64_t end = row.integer(1, start);
-    if (row.is_null(0)) {
+    if (!row.is_number(0)) {
       builder_.notes().add(Note::missing_time);
       return false;
     }
-    if (row.is_null(1)) builder_.notes().add(Note::missing_duration);
+    if (!row.is_number(1)) builder_.notes().add(Note::missing_duration);
     if (!is_in_session(start) || !is_in_session(end)) {
       builder_.notes().add(Note::absurd_time, "from " + std::to_string(start) + " ns");
       return false;

@@ -35,7 +35,7 @@ void read_calls(NsysDatabase& database, const NsysProcess& process, TraceBuilder
         const auto correlation = static_cast<std::uint64_t>(row.integer(3));
         const auto blocking = blocking_kind(name);
         if (!is_launch(name) && !blocking) return;
-        if (row.is_null(0) || !is_in_session(row.integer(0)) || !is_in_session(row.integer(1)))
+        if (!row.is_number(0) || !is_in_session(row.integer(0)) || !is_in_session(row.integer(1)))
           return;
         const std::int64_t global = row.integer(2);
         const ThreadId thread = builder.thread(NsysProcess::pid(global), NsysProcess::tid(global));
@@ -83,7 +83,7 @@ void read_waits(NsysDatabase& database, const NsysProcess& process, TraceBuilder
       [&](const NsysRow& row) {
         ++builder.about().events;
         const auto kind = sync_kind(row.integer(5));
-        if (!kind || row.is_null(0) || !is_in_session(row.integer(0))) return;
+        if (!kind || !row.is_number(0) || !is_in_session(row.integer(0))) return;
         SyncRecord record{.start = row.integer(0),
                           .correlation = static_cast<std::uint64_t>(row.integer(4)),
                           .stream = {.device = row.integer(1),

@@ -33,41 +33,78 @@ std::string plain_name(std::string_view name) {
   return plain;
 }
 
-// Bytes of NCCL's types by number ("datatype int" of its log) or name; 0 for others.
-std::int64_t bytes_of_number(std::uint64_t type) {
-  constexpr std::array<std::int64_t, 12> kBytes{1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type < kBytes.size() ? kBytes[type] : 0;
-}
+// Types and reductions of NCCL by number ("datatype int" and "op int" of its log), and in words.
+struct PayloadType {
+  std::string_view dtype;  // c10's
+  std::int64_t bytes;
+};
+constexpr std::array<PayloadType, 12> kPayloadTypes{{{"Char", 1},
+                                                     {"Byte", 1},
+                                                     {"Int", 4},
+                                                     {"UInt32", 4},
+                                                     {"Long", 8},
+                                                     {"UInt64", 8},
+                                                     {"Half", 2},
+                                                     {"Float", 4},
+                                                     {"Double", 8},
+                                                     {"BFloat16", 2},
+                                                     {"Float8_e4m3fn", 1},
+                                                     {"Float8_e5m2", 1}}};
+constexpr std::array<std::string_view, 6> kReductions{"sum", "product", "max",
+                                                      "min", "avg",     "user-defined"};
 
-std::int64_t bytes_of_name(std::string_view name) {
-  struct Named {
-    std::string_view name;
-    std::int64_t bytes;
-  };
-  constexpr std::array<Named, 19> kNamed{{{"int8", 1},
-                                          {"char", 1},
-                                          {"uint8", 1},
-                                          {"int32", 4},
-                                          {"int", 4},
-                                          {"uint32", 4},
-                                          {"int64", 8},
-                                          {"uint64", 8},
-                                          {"float16", 2},
-                                          {"half", 2},
-                                          {"float32", 4},
-                                          {"float", 4},
-                                          {"float64", 8},
-                                          {"double", 8},
-                                          {"bfloat16", 2},
-                                          {"float8e4m3", 1},
-                                          {"float8e5m2", 1},
-                                          {"fp8e4m3", 1},
-                                          {"fp8e5m2", 1}}};
+// "ncclFloat32" and "Float 32" alike: "float32".
+std::string plain_value(std::string_view name) {
   std::string plain = plain_name(name);
   if (plain.starts_with("nccl")) plain.erase(0, 4);
+  return plain;
+}
+
+// Row of kPayloadTypes; nothing for others.
+std::optional<std::size_t> type_of_name(std::string_view name) {
+  struct Named {
+    std::string_view name;
+    std::size_t type;
+  };
+  constexpr std::array<Named, 19> kNamed{{{"int8", 0},
+                                          {"char", 0},
+                                          {"uint8", 1},
+                                          {"int32", 2},
+                                          {"int", 2},
+                                          {"uint32", 3},
+                                          {"int64", 4},
+                                          {"uint64", 5},
+                                          {"float16", 6},
+                                          {"half", 6},
+                                          {"float32", 7},
+                                          {"float", 7},
+                                          {"float64", 8},
+                                          {"double", 8},
+                                          {"bfloat16", 9},
+                                          {"float8e4m3", 10},
+                                          {"fp8e4m3", 10},
+                                          {"float8e5m2", 11},
+                                          {"fp8e5m2", 11}}};
+  const std::string plain = plain_value(name);
   const auto* const found = std::find_if(kNamed.begin(), kNamed.end(),
                                          [&plain](const Named& one) { return one.name == plain; });
-  return found == kNamed.end() ? 0 : found->bytes;
+  return found == kNamed.end() ? std::nullopt : std::optional(found->type);
+}
+
+// Empty for other words.
+std::string_view reduction_of_name(std::string_view name) {
+  const std::string plain = plain_value(name);
+  if (plain == "prod") return "product";
+  const auto* const found = std::find(kReductions.begin(), kReductions.end(), plain);
+  return found == kReductions.end() ? std::string_view() : *found;
+}
+
+// NVTX gives types of its own, enumerations among them, numbers from here on.
+constexpr std::int64_t kFirstOwnType = std::int64_t{1} << 24U;
+
+bool is_datatype(std::string_view plain) { return plain == "datatype"; }
+bool is_reduction(std::string_view plain) {
+  return plain == "reductionoperation" || plain == "redop";
 }
 
 // Codes of NVTX's header; 0 for what is no whole number.
@@ -105,6 +142,8 @@ struct SchemaRow {
   std::string name;
   std::int64_t type = 0;
   std::int64_t offset = -1;  // -1: none
+  std::int64_t bytes = 0;    // 0: not known
+  bool is_enumeration = false;
   bool operator==(const SchemaRow&) const = default;
 };
 using SchemaRows = std::map<std::int64_t, SchemaRow>;  // by index
@@ -122,7 +161,7 @@ std::vector<std::int64_t> offsets_of(const SchemaRows& rows) {
   };
   std::int64_t end = 0;  // of the entry before; -1: not known
   for (const auto& [index, row] : rows) {
-    const auto bytes = static_cast<std::int64_t>(bytes_of_type(row.type));
+    const std::int64_t bytes = row.bytes;
     const std::int64_t least = std::max<std::int64_t>(1, bytes);
     std::int64_t offset = row.offset;
     offsets.push_back(-1);
@@ -255,6 +294,17 @@ void NsysPayload::set(std::int64_t& field, std::uint64_t value, bool is_negative
   field = number;
 }
 
+void NsysPayload::set_dtype(std::string_view name, std::int64_t bytes_of_one) {
+  odd = odd || (!dtype.empty() && dtype != name);
+  dtype = name;
+  element_bytes = bytes_of_one;
+}
+
+void NsysPayload::set_reduction(std::string_view name) {
+  odd = odd || (!reduction.empty() && reduction != name);
+  reduction = name;
+}
+
 void NsysPayload::set_number(std::string_view name, std::uint64_t value, bool is_negative) {
   const std::string plain = plain_name(name);
   if (plain == "messagesizebytes" || plain == "bytes") {
@@ -269,8 +319,11 @@ void NsysPayload::set_number(std::string_view name, std::uint64_t value, bool is
   } else if (plain == "count") {
     odd = odd || (is_negative && value != 0);
     set(count, value, is_negative);
-  } else if (plain == "datatype") {
-    element_bytes = is_negative ? 0 : bytes_of_number(value);
+  } else if (is_datatype(plain)) {
+    if (!is_negative && value < kPayloadTypes.size())
+      set_dtype(kPayloadTypes[value].dtype, kPayloadTypes[value].bytes);
+  } else if (is_reduction(plain)) {
+    if (!is_negative) set_reduction(kReductions[std::min<std::size_t>(value, 5)]);
   } else if (plain == "ncclcommunicatorid" || plain == "commhash") {
     const std::uint64_t id = is_negative ? ~value + 1 : value;  // 64 bits, signed or not
     odd = odd || (communicator != 0 && communicator != id);
@@ -284,10 +337,10 @@ void NsysPayload::set_number(std::string_view name, std::uint64_t value, bool is
 // not known how the rest is to be read.
 void NsysPayload::set_text(std::string_view name, std::string_view value) {
   const std::string plain = plain_name(name);
-  if (plain == "datatype" && bytes_of_name(value) > 0) {
-    element_bytes = bytes_of_name(value);
-    return;
-  }
+  if (const auto type = type_of_name(value); type && is_datatype(plain))
+    return set_dtype(kPayloadTypes[*type].dtype, kPayloadTypes[*type].bytes);
+  if (const std::string_view told = reduction_of_name(value); !told.empty() && is_reduction(plain))
+    return set_reduction(told);
   const bool by_16 = value.starts_with("0x") || value.starts_with("0X");
   const std::string_view digits = by_16 ? value.substr(2) : value;
   std::uint64_t number = 0;
@@ -321,6 +374,7 @@ void read_json_payload(std::string_view json, NsysPayload& payload) {
 }
 
 NsysPayloads::NsysPayloads(NsysDatabase& database) : database_(database) {
+  read_enumerations();
   read_schemas();
   read_tables();
 }
@@ -329,6 +383,31 @@ const std::vector<std::string_view>& NsysPayloads::columns() {
   static const std::vector<std::string_view> kColumns{"binaryData", "jsonText", "jsonTextId",
                                                       "eventId"};
   return kColumns;
+}
+
+// Rows repeat for each process, in any order. Where these contradict each other, no name counts.
+void NsysPayloads::read_enumerations() {
+  database_.each("NVTX_PAYLOAD_ENUMS", {"domainId", "schemaId", "size"}, [&](const NsysRow& row) {
+    const auto [known, is_new] = enumerations_.try_emplace({row.integer(0), row.integer(1)});
+    const std::int64_t bytes = row.integer(2, 4);
+    const bool usable = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    const auto said = static_cast<std::size_t>(usable ? bytes : 0);
+    Enumeration& one = known->second;
+    one.contradicts_itself = one.contradicts_itself || said == 0 || (!is_new && one.bytes != said);
+    one.bytes = said;
+  });
+  database_.each("NVTX_PAYLOAD_ENUM_ENTRIES", {"domainId", "schemaId", "value", "name", "isFlag"},
+                 [&](const NsysRow& row) {
+                   if (row.is_null(2)) return;
+                   Enumeration& one = enumerations_[{row.integer(0), row.integer(1)}];
+                   const auto value = static_cast<std::uint64_t>(row.integer(2));
+                   if (one.names.size() >= kMostEntries && !one.names.contains(value)) return;
+                   const auto [known, is_new] =
+                       one.names.try_emplace(value, std::string(row.text(3)));
+                   // Flags are added up: a value is no single name.
+                   one.contradicts_itself = one.contradicts_itself || row.integer(4) != 0 ||
+                                            known->second != row.text(3);
+                 });
 }
 
 // Rows repeat for each process, in any order.
@@ -342,8 +421,19 @@ void NsysPayloads::read_schemas() {
       [&](const NsysRow& row) {
         const std::pair schema{row.integer(0), row.integer(1)};
         auto& entries = rows[schema];
-        const SchemaRow entry{
+        SchemaRow entry{
             .name = std::string(row.text(4)), .type = row.integer(3), .offset = row.integer(5, -1)};
+        entry.bytes = static_cast<std::int64_t>(bytes_of_type(entry.type));
+        // The tables of enumerations can be missing: then an entry that NCCL gives one is an int.
+        const auto known_enum = enumerations_.find({schema.first, entry.type});
+        const std::string plain = plain_name(entry.name);
+        const bool named_by_nccl = is_datatype(plain) || is_reduction(plain);
+        entry.is_enumeration =
+            entry.type >= kFirstOwnType && (known_enum != enumerations_.end() || named_by_nccl);
+        if (entry.is_enumeration)
+          entry.bytes = known_enum == enumerations_.end()
+                            ? 4
+                            : static_cast<std::int64_t>(known_enum->second.bytes);
         const bool again =
             row.is_null(2) && std::any_of(entries.begin(), entries.end(),
                                           [&](const auto& known) { return known.second == entry; });
@@ -365,8 +455,9 @@ void NsysPayloads::read_schemas() {
       if (at < 0) continue;
       schemas_[schema].push_back({.name = row.name,
                                   .offset = static_cast<std::size_t>(at),
-                                  .bytes = bytes_of_type(row.type),
-                                  .is_signed = is_signed_type(row.type)});
+                                  .bytes = static_cast<std::size_t>(row.bytes),
+                                  .is_signed = is_signed_type(row.type),
+                                  .enumeration = row.is_enumeration ? row.type : -1});
     }
   }
 }
@@ -415,11 +506,29 @@ void NsysPayloads::read_blob(std::string_view blob, NsysPayload& payload) const 
     if (entry.offset > size || entry.bytes > size - entry.offset) continue;
     const std::size_t at = from + entry.offset;
     if (at > blob.size() || entry.bytes > blob.size() - at) continue;
-    const std::uint64_t value = payload_word(blob, at, entry.bytes);
-    const std::uint64_t sign = std::uint64_t{1} << (8 * entry.bytes - 1);
-    const bool is_negative = entry.is_signed && (value & sign) != 0;
-    payload.set_number(entry.name, is_negative ? (sign << 1U) - value : value, is_negative);
+    set_entry(domain, entry, payload_word(blob, at, entry.bytes), payload);
   }
+}
+
+void NsysPayloads::set_entry(std::int64_t domain, const Entry& entry, std::uint64_t value,
+                             NsysPayload& payload) const {
+  const auto known = enumerations_.find({domain, entry.enumeration});
+  if (entry.enumeration >= 0 && known != enumerations_.end() &&
+      (known->second.contradicts_itself || !known->second.names.empty())) {
+    const auto& names = known->second.names;
+    const auto name = names.find(value);
+    if (known->second.contradicts_itself) return;
+    // Reductions that a program makes itself have numbers behind those with a name.
+    if (name != names.end()) {
+      payload.set_text(entry.name, name->second);
+    } else if (is_reduction(plain_name(entry.name))) {
+      payload.set_number(entry.name, kReductions.size() - 1, false);
+    }
+    return;
+  }
+  const std::uint64_t sign = std::uint64_t{1} << (8 * entry.bytes - 1);
+  const bool is_negative = entry.is_signed && (value & sign) != 0;
+  payload.set_number(entry.name, is_negative ? (sign << 1U) - value : value, is_negative);
 }
 
 NsysPayload NsysPayloads::read(const NsysRow& row, int first) const {

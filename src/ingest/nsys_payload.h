@@ -27,6 +27,8 @@ struct NsysPayload {
   std::int64_t rank = -1;
   std::int64_t count = -1;         // elements
   std::int64_t element_bytes = 0;  // of one of these
+  std::string_view dtype;          // in c10's words: "BFloat16"; static, empty: not said
+  std::string_view reduction;      // "sum", "product", ...; the same
   std::uint64_t communicator = 0;
   bool of_gpu = false;  // speaks of the operation on the GPU that a call led to
   bool odd = false;     // damaged, or contradicts itself: nothing of it counts
@@ -39,6 +41,8 @@ struct NsysPayload {
 
  private:
   void set(std::int64_t& field, std::uint64_t value, bool is_negative);
+  void set_dtype(std::string_view name, std::int64_t bytes_of_one);
+  void set_reduction(std::string_view name);
 };
 
 // {"NCCL communicator ID": 23283, "Message size [bytes]": 4096}, with any objects and lists around
@@ -60,15 +64,27 @@ class NsysPayloads {
     std::size_t offset = 0;
     std::size_t bytes = 0;
     bool is_signed = false;
+    std::int64_t enumeration = -1;  // its schema; -1: a number
   };
+  // An enumeration's names. Without any, numbers are those of NCCL's own enumerations.
+  struct Enumeration {
+    std::size_t bytes = 4;
+    bool contradicts_itself = false;             // processes of several releases
+    std::map<std::uint64_t, std::string> names;  // by value
+  };
+  using Enumerations = std::map<std::pair<std::int64_t, std::int64_t>, Enumeration>;
   using Schemas = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<Entry>>;
 
+  void read_enumerations();
   void read_schemas();
+  void set_entry(std::int64_t domain, const Entry& entry, std::uint64_t value,
+                 NsysPayload& payload) const;
   void read_tables();
   void read_blob(std::string_view blob, NsysPayload& payload) const;
 
   NsysDatabase& database_;
-  Schemas schemas_;                               // by domain and schema
+  Enumerations enumerations_;                     // by domain and schema
+  Schemas schemas_;                               // the same
   std::map<std::int64_t, NsysPayload> by_event_;  // of tables of their own
 };
 

@@ -34,6 +34,11 @@ struct NsysProcess {
   static std::int64_t tid(std::int64_t global) { return global & kThreadBits; }
 };
 
+// NVTX_EVENTS.eventType. Ranges that are pushed and popped nest on their thread; those that are
+// started and ended do not, and another thread may end them.
+inline constexpr std::int64_t kNsysPushPop = 59;
+inline constexpr std::int64_t kNsysStartEnd = 60;
+
 // Times that no session has, as damage makes them: differences of two would leave 64 bits.
 inline constexpr std::int64_t kFarthestInSession = std::int64_t{1} << 61U;
 inline bool is_in_session(std::int64_t time) {
@@ -46,5 +51,7 @@ void read_nsys_gpu(NsysDatabase& database, const NsysProcess& process, TraceBuil
 void read_nsys_host(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder);
 // NCCL's ranges, with sizes where the export has payloads.
 void read_nsys_nccl(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder);
+// Training steps, as the program marks them.
+void read_nsys_steps(NsysDatabase& database, const NsysProcess& process, TraceBuilder& builder);
 
 }  // namespace commlens

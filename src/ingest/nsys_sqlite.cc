@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "base/error.h"
 #include "ingest/format.h"
@@ -155,6 +157,17 @@ void read_rank_of_mpi(NsysDatabase& database, const NsysProcess& process, TraceB
       process.global_pid ? process.of_thread() : std::string());
 }
 
+// What SQLite has not put into the database yet. It is opened as one that nobody changes, so that
+// nothing is written beside it, and then this is not looked at.
+void note_unfinished(const std::string& path, TraceBuilder& builder) {
+  for (const std::string_view end : {"-wal", "-journal"}) {
+    std::error_code unknown;
+    const std::string beside = path + std::string(end);
+    const auto bytes = std::filesystem::file_size(beside, unknown);
+    if (!unknown && bytes > 0) builder.notes().add(Note::unfinished_export, beside);
+  }
+}
+
 void read(Source& source, std::string_view, const ReadOptions& options, TraceBuilder& builder) {
   if (!source.is_plain_file())
     throw Error(ErrorKind::input, source.name() +
@@ -181,9 +194,11 @@ void read(Source& source, std::string_view, const ReadOptions& options, TraceBui
       process.global_pid ? NsysProcess::pid(*process.global_pid) : only_process(database);
   builder.take_zero_for_a_time();
   read_clock(database, builder);
+  note_unfinished(source.name(), builder);
   read_nsys_gpu(database, process, builder);
   read_nsys_host(database, process, builder);
   read_nsys_nccl(database, process, builder);
+  read_nsys_steps(database, process, builder);
   read_rank_of_mpi(database, process, builder);
   if (!about.rank && !process.global_pid) read_rank_of_launcher(database, builder);
   for (const auto& [table, words] : database.troubles())

@@ -119,6 +119,46 @@ bool is_rival(const CallOrder& order, std::size_t best) {
   return 2 * order.paired >= best && 10 * order.paired >= 9 * order.calls_between();
 }
 
+bool may_have_lost(const std::vector<CommEvent>& ops, const std::vector<CommEvent>& calls,
+                   const std::vector<std::int64_t>& lost_before) {
+  std::vector<const CommEvent*> slots;  // null: a line that was lost
+  for (std::size_t i = 0; i < calls.size() && i < lost_before.size(); ++i) {
+    slots.insert(slots.end(), static_cast<std::size_t>(lost_before[i]), nullptr);
+    slots.push_back(&calls[i]);
+  }
+  // Nothing shows how many were lost behind the last one.
+  slots.insert(slots.end(), ops.size() / 2, nullptr);
+  const std::size_t most_other = ops.size() / 10;
+  std::int64_t steps = 0;
+  for (std::size_t from = 0; from + ops.size() <= slots.size(); ++from) {
+    std::size_t other = 0;
+    std::size_t same = 0;
+    for (std::size_t i = 0; i < ops.size() && other <= most_other; ++i) {
+      if (slots[from + i] == nullptr) continue;
+      ++(fits(ops[i], *slots[from + i]) ? same : other);
+    }
+    if (same > 0 && 10 * other <= same + other) return true;
+    if ((steps += static_cast<std::int64_t>(same + other)) > kMostSteps) return true;
+  }
+  return false;
+}
+
+std::size_t longest_remains(const std::vector<CommEvent>& ops,
+                            const std::vector<CommEvent>& calls) {
+  std::size_t longest = 0;
+  std::int64_t steps = 0;
+  for (std::size_t from = 0; from + longest < calls.size() && steps < kMostSteps; ++from) {
+    std::size_t call = from;
+    for (const CommEvent& op : ops) {
+      if (call == calls.size()) break;
+      ++steps;
+      if (fits(op, calls[call])) ++call;
+    }
+    longest = std::max(longest, call - from);
+  }
+  return longest;
+}
+
 CallOrder lay_beside(const std::vector<CommEvent>& ops, const std::vector<CommEvent>& calls) {
   CallOrder order;
   if (!ops.empty() && !calls.empty()) order = Walker(ops, calls).run();

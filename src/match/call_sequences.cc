@@ -118,9 +118,12 @@ class Collector {
                           .made = {},
                           .ways = {},
                           .facts = &comm};
+    sequence.lost_before = comm.lost_before;
     for (const CommEvent& call : comm.calls) {
       CommEvent event = as_called(call);
-      if (comm.from_start) event.seq = static_cast<std::int64_t>(sequence.calls.size()) + 1;
+      if (!comm.lost_before.empty()) sequence.lost += comm.lost_before[sequence.calls.size()];
+      if (comm.from_start)
+        event.seq = static_cast<std::int64_t>(sequence.calls.size()) + 1 + sequence.lost;
       sequence.calls.push_back(event);
       sequence.texts.push_back(text(std::string(nccl_name(call.op))));
     }

@@ -30,6 +30,9 @@ struct CallSequence {
   std::vector<Ns> made;              // by call: since the epoch, 0: not known; empty: none is
   std::vector<std::uint32_t> ways;   // by call: row of CallSequences::ways; empty: not said
   const CommWitness* facts = nullptr;  // of logs
+  // How many calls are known to be lost before each; empty: not known.
+  std::vector<std::int64_t> lost_before = {};
+  std::int64_t lost = 0;  // all of these
 };
 
 // Sends and receives of one rank in one group or communicator, in the order of their calls.

@@ -254,7 +254,8 @@ class Classifier {
   void take_metadata(MetaId id, CommOp& op) {
     const CollectiveMeta& meta = recording_.metas[id.index()];
     const std::string_view dtype = recording_.strings.get(meta.dtype);
-    if (meta.dtype.valid()) op.dtype = meta.dtype;
+    if (meta.dtype.valid() && !meta.counts_bytes) op.dtype = meta.dtype;
+    op.reduction = meta.reduction;
     op.group = groups_.row_of(id);
     op.group_size =
         op.group >= 0 ? rank_.groups[static_cast<std::size_t>(op.group)].size : meta.group_size;

@@ -3,7 +3,8 @@
 // number, says what of one is what of the other.
 //
 // Method: each rank's collectives of each group are laid beside the calls that a witness has of
-// that rank; where the timeline names no group, those of each stream. What a rank's choice
+// that rank; where the timeline names no group, those of each stream, taken apart where several
+// communicators use it and what each of them calls tells whose they are. What a rank's choice
 // contradicts in another's, or in another group's, is taken back. Then sends and receives, which
 // go by what is left of these choices. Then equal operations of a group are one row: what all of
 // them are told by their calls and communicators, and how surely.
@@ -15,13 +16,15 @@
 #include "match/joined_inputs.h"
 #include "match/joined_parts.h"
 #include "match/joined_rows.h"
+#include "match/joined_split.h"
 
 namespace commlens {
 
 Joined join_witnesses(const Job& job, const std::vector<Witness>& witnesses,
                       const std::vector<Measured>& measured) {
   const CallSequences calls = collect_calls(job, witnesses, measured);
-  const JoinedParts parts = find_joined_parts(job);
+  JoinedParts parts = find_joined_parts(job);
+  split_shared_streams(job, calls, parts);
   const std::vector<SequenceChoices> collectives =
       without_conflicts(job, parts, choose_of_collectives(job, parts, calls));
   const std::vector<PairChoices> pairs =

@@ -33,6 +33,8 @@ class CollectivesChooser {
     const SequenceChoice* told = nullptr;
     if (const auto log = candidates.find(kLogFormat); log != candidates.end())
       told = &(choices[log->first] = choose(part, group, ops, log->second));
+    if (told != nullptr && told->sequence == nullptr && !part.shared.empty())
+      choices[kLogFormat].reason = part.shared;
     for (const auto& [format, sequences] : candidates) {
       if (format == kLogFormat) continue;
       // The log tells which communicator it is to those who know it by identifier.

@@ -87,7 +87,7 @@ void refuse_shared(const JoinedParts& parts, std::vector<PairChoices>& pairs) {
 // What has one communicator. A stream that two witnesses put in two is in neither.
 std::string together_with(const CollectivePart& part) {
   if (part.group >= 0) return "group " + part.label;
-  if (part.inferred >= 0) return "inferred " + std::to_string(part.inferred);
+  if (part.inferred >= 0) return "inferred " + std::to_string(part.inferred) + " " + part.kind;
   const Part& first = part.places.front();
   return "stream " + std::to_string(first.rank) + " " + std::to_string(first.device) + " " +
          std::to_string(first.op);

@@ -21,6 +21,8 @@ struct CollectivePart {
   std::int32_t inferred = -1;  // row of Matching::groups, whose streams end together; -1: none
   std::string label;           // of the group; empty: not known
   std::vector<Part> places;
+  std::string kind = {};    // of a stream that was taken apart: what tells this part of it
+  std::string shared = {};  // why a stream of several communicators was not; empty: it is none
 };
 
 // One rank's sends, receives and exchanges of one group.

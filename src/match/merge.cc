@@ -18,7 +18,7 @@ class Translation {
       whole.metas.push_back(meta);
       CollectiveMeta& copy = whole.metas.back();
       for (StringId* id : {&copy.collective, &copy.dtype, &copy.group_name, &copy.group_description,
-                           &copy.group_ranks})
+                           &copy.group_ranks, &copy.reduction})
         *id = string(*id);
       metas_.push_back(MetaId::from(whole.metas.size() - 1));
     }

@@ -123,6 +123,16 @@ bool at_this_time(const std::vector<CommEvent>& ops, const Fit& fit) {
   return 2 * near >= known;
 }
 
+// Whether the operations may be a communicator's whose lines were lost, though one that `best` of
+// them are told by fits better. Where it is known how many lines were lost where, it is where all
+// operations have a place; else where three quarters of `best` calls in a row are operations.
+bool may_be_remains(const std::vector<CommEvent>& ops, const CallSequence& sequence,
+                    std::size_t best) {
+  if (!sequence.lost_before.empty())
+    return sequence.lost > 0 && may_have_lost(ops, sequence.calls, sequence.lost_before);
+  return 4 * longest_remains(ops, sequence.calls) >= 3 * best;
+}
+
 class Chooser {
  public:
   // `clock_known`: times of `ops` are since the epoch.
@@ -203,7 +213,8 @@ class Chooser {
     // A line that was lost moves all numbers behind it: another communicator's calls may be the
     // operations under other numbers.
     for (const CallSequence* other : others) {
-      if (!choice.sequence->name.empty() || !can_have_lost(ops_, *other, choice.order.paired))
+      if (!choice.sequence->name.empty() || !(can_have_lost(ops_, *other, choice.order.paired) ||
+                                              may_be_remains(ops_, *other, choice.order.paired)))
         continue;
       return refused(
           "one communicator has its numbers and another one its order, so that lines may be lost");
@@ -211,8 +222,9 @@ class Chooser {
     choice.by = JoinedBy::sequence;
     // Nor does what is left of another one's lines always show that it can be meant.
     const bool only_one = !choice.sequence->name.empty() || candidates.size() == 1;
-    choice.confidence =
-        only_one && choice.sequence->same_process ? Confidence::certain : Confidence::likely;
+    choice.confidence = only_one && choice.sequence->same_process && choice.sequence->lost == 0
+                            ? Confidence::certain
+                            : Confidence::likely;
     return choice;
   }
 
@@ -228,7 +240,7 @@ class Chooser {
     }
     if (!any)
       return refused("its operations are not among the calls of any communicator of its size");
-    SequenceChoice choice = best_of(std::move(fits_found));
+    SequenceChoice choice = best_of(std::move(fits_found), true);
     if (choice.sequence == nullptr) return choice;
     choice.by = JoinedBy::order;
     choice.confidence = Confidence::likely;
@@ -239,12 +251,13 @@ class Chooser {
     return paired > 0 && 3 * paired >= kNeededOfThree * ops_.size();
   }
 
-  SequenceChoice best_of(std::vector<Fit> found) const {
+  SequenceChoice best_of(std::vector<Fit> found, bool by_order = false) const {
     const auto best = std::max_element(found.begin(), found.end(), [](const Fit& a, const Fit& b) {
       return a.order.paired < b.order.paired;
     });
-    const auto rivals = std::count_if(found.begin(), found.end(), [&best](const Fit& fit) {
-      return is_rival(fit.order, best->order.paired);
+    const auto rivals = std::count_if(found.begin(), found.end(), [&](const Fit& fit) {
+      return is_rival(fit.order, best->order.paired) ||
+             (by_order && may_be_remains(ops_, *fit.sequence, best->order.paired));
     });
     if (rivals > 1)
       return refused(std::to_string(rivals) +
@@ -374,8 +387,8 @@ SequenceChoice choose_by_order_alone(const std::vector<CommEvent>& ops, bool clo
     return Chooser::refused(
         "the timeline does not name its group, and no communicator's calls are "
         "its stream's operations");
-  const auto rivals = std::count_if(found.begin(), found.end(), [&best](const FitAlone& fit) {
-    return is_rival(fit.order, best->told);
+  const auto rivals = std::count_if(found.begin(), found.end(), [&](const FitAlone& fit) {
+    return is_rival(fit.order, best->told) || may_be_remains(ops, *fit.sequence, best->told);
   });
   if (rivals > 1)
     return Chooser::refused("the timeline does not name its group, and " + std::to_string(rivals) +

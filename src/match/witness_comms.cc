@@ -79,12 +79,14 @@ class CommReader {
       if (is_collective(call.op)) {
         add_call(call, log_.comms[call.comm.index()]);
       } else if (call.op == Op::send || call.op == Op::recv) {
+        counts_[call.comm.index()].of_pairs.insert(call.op_count);
         found_[call.comm.index()].pairs.push_back(
             {.op = call.op,
              .peer = call.root,
              .bytes = call_bytes(call, log_.comms[call.comm.index()].nranks).value_or(kUnknown)});
       }
     }
+    for (std::size_t row = 0; row < found_.size(); ++row) count_lost(row);
     for (const LogChannel& channel : log_.channels) add_channel(channel);
     std::map<LogProcessId, std::vector<CommWitness>> comms;
     for (CommWitness& comm : found_) comms[comm.comm->process].push_back(std::move(comm));
@@ -98,6 +100,24 @@ class CommReader {
     event.bytes =
         size_may_differ(call.op) ? kUnknown : call_bytes(call, comm.nranks).value_or(kUnknown);
     found_[call.comm.index()].calls.push_back(event);
+    counts_[call.comm.index()].of_calls.push_back(call.op_count);
+  }
+
+  // NCCL counts launches, from 0 on. Where each call has a number of its own, a number that no line
+  // has is a line that was lost.
+  void count_lost(std::size_t row) {
+    constexpr std::int64_t kMostLost = 4096;  // more is another way of counting
+    const auto& [of_calls, of_pairs] = counts_[row];
+    std::vector<std::int64_t> lost;
+    std::int64_t next = found_[row].comm->complete_line > 0 || of_calls.empty() ? 0 : of_calls[0];
+    std::int64_t all = 0;
+    for (const std::int64_t count : of_calls) {
+      if (count < next || (all += count - next) > kMostLost) return;
+      lost.push_back(count - next -
+                     std::distance(of_pairs.lower_bound(next), of_pairs.lower_bound(count)));
+      next = count + 1;
+    }
+    found_[row].lost_before = std::move(lost);
   }
 
   void add_channel(const LogChannel& channel) {
@@ -118,7 +138,13 @@ class CommReader {
       (of_pairs ? witness.pair_adapters[peer] : witness.adapters).insert(std::move(adapter));
   }
 
+  struct Counts {
+    std::vector<std::int64_t> of_calls;
+    std::set<std::int64_t> of_pairs;
+  };
+
   const LogFacts& log_;
+  std::map<std::size_t, Counts> counts_;  // by row of LogFacts::comms
   std::map<LogProcessId, std::vector<std::size_t>> rows_;
   std::vector<CommWitness> found_;  // by row of LogFacts::comms
 };

@@ -34,6 +34,8 @@ struct CommWitness {
   std::uint32_t row = 0;         // of LogFacts::comms
   std::vector<CommEvent> calls;  // of collectives, in order, with nccl-tests sizes
   std::vector<PairCall> pairs;   // sends and receives, in order
+  // Lines lost before each of `calls`, by opCount; empty where that does not rise with each call.
+  std::vector<std::int64_t> lost_before;
   bool from_start = false;     // all calls since the initialisation are here, as far as can be seen
   std::set<std::string> ways;  // "P2P/CUMEM", "NET/IB/GDRDMA"
   std::set<std::string> adapters;  // "mlx5_0:1/RoCE"

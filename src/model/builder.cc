@@ -189,7 +189,7 @@ void TraceBuilder::append_activities(Recording& later) {
   std::vector<MetaId> metas;
   for (CollectiveMeta meta : later.metas) {
     for (StringId* id : {&meta.collective, &meta.dtype, &meta.group_name, &meta.group_description,
-                         &meta.group_ranks})
+                         &meta.group_ranks, &meta.reduction})
       *id = name(*id);
     metas.push_back(add_meta(meta));
   }

@@ -65,6 +65,7 @@ struct CommOp {
   StreamId stream;  // none for host intervals
   StringId name;
   StringId dtype;
+  StringId reduction = {};  // "sum"; none: not told
   Op op = Op::unknown;
   Evidence evidence = Evidence::kernel_name;
   bool name_may_lie = false;          // `op` comes from a name that need not tell what ran

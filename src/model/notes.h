@@ -120,8 +120,22 @@ enum class Severity : std::uint8_t {
   X(odd_payload, warning,                                                                          \
     "what NCCL attached to its ranges cannot be read or contradicts itself; it was left out",      \
     "export the report again; compare what is left with NCCL's log (docs/joined.md)")              \
-  X(damaged_table, error, "a table could not be read to its end; the rows before that were used",  \
-    "export the report again")                                                                     \
+  X(damaged_table, error,                                                                          \
+    "tables of the Nsight Systems export are damaged or lack a column: what they hold beyond "     \
+    "that "                                                                                        \
+    "is missing from all figures",                                                                 \
+    "export the report again with nsys export --type=sqlite")                                      \
+  X(unfinished_export, error,                                                                      \
+    "beside the Nsight Systems export lie changes that are not in it yet; these are not read",     \
+    "wait until nsys export has ended, or export the report again")                                \
+  X(unnamed_kernels, error,                                                                        \
+    "the Nsight Systems export does not name its kernels: communication among them counts as "     \
+    "compute",                                                                                     \
+    "export the report again with nsys export --type=sqlite")                                      \
+  X(rows_of_no_process, warning,                                                                   \
+    "the Nsight Systems export holds several processes, and GPU work of none of them, which is "   \
+    "left out",                                                                                    \
+    "export the report again; record with one nsys for each process")                              \
   X(possible_communication, warning,                                                               \
     "kernels counted as compute have a name that speaks of communication",                         \
     "if they move data between GPUs, name them in a rules file (--rules)")                         \
@@ -133,8 +147,13 @@ enum class Severity : std::uint8_t {
   X(steps_from_host, warning,                                                                      \
     "step windows are host ranges: GPU work of a step may lie after its window",                   \
     "profile with CUDA activities to get launch records")                                          \
-  X(no_steps, info, "no ProfilerStep ranges were found",                                           \
-    "call profiler.step() each iteration to get figures by step")                                  \
+  X(no_steps, info, "no ranges of training steps were found",                                      \
+    "call profiler.step() each iteration, or under Nsight Systems mark each with an NVTX range "   \
+    "(\"step 7\"), to get figures by step")                                                        \
+  X(odd_steps, warning,                                                                            \
+    "NVTX ranges that are named like steps repeat a number or overlap: they are not used as "      \
+    "steps",                                                                                       \
+    "mark each training step with one range, and give each its own rising number (\"step 7\")")    \
   X(clocks_contradict, warning,                                                                    \
     "clocks, or how operations were matched, contradict what must come before what",               \
     "see whether hosts are named rightly (--hosts) and whether a clock was stepped")               \

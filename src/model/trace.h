@@ -40,6 +40,8 @@ struct Stream {
 struct CollectiveMeta {
   StringId collective;                   // as written: "_allgather_base"; never "wait" or "init"
   StringId dtype;                        // as written: "BFloat16"
+  bool counts_bytes = false;             // elements are bytes: what type these have is not known
+  StringId reduction = {};               // "sum"; none: not told
   std::int64_t in_elements = kUnknown;   // of this rank's input tensors
   std::int64_t out_elements = kUnknown;  // of this rank's output tensors
   std::int64_t group_size = 0;           // ranks in the group; 0 is unknown

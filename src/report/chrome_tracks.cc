@@ -154,6 +154,10 @@ class DeviceWriter {
       arguments_ += ",\"dtype\":";
       arguments_ += names_.name(op.dtype);
     }
+    if (op.reduction.valid()) {
+      arguments_ += ",\"reduction\":";
+      arguments_ += names_.name(op.reduction);
+    }
     arguments_ += ",\"evidence\":\"";
     arguments_ += evidence_name(op.evidence);
     arguments_ += op.name_may_lie ? "\",\"name_may_lie\":true" : "\"";

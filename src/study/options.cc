@@ -81,8 +81,8 @@ void check_steps(const Job& job, const StudyOptions& options) {
   }
   if (held.empty()) {
     throw Error(ErrorKind::usage,
-                "--steps, --window steps: these inputs hold no ProfilerStep ranges; call "
-                "profiler.step() each iteration");
+                "--steps, --window steps: these inputs hold no ranges of training steps; call "
+                "profiler.step() each iteration, or mark each with an NVTX range (\"step 7\")");
   }
   for (const std::int64_t step : options.steps) {
     if (held.contains(step)) continue;
