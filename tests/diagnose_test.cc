@@ -701,6 +701,121 @@ TEST(Diagnose, SendsInACircle) {
   EXPECT_EQ(words(job.findings()), "order_mismatch 0 (default_pg) #1 send missing= odd= likely\n");
 }
 
+// Ranks 2 and 3 wait for ranks 0 and 1, which stand in a call of their own group that all have
+// made: that one is the cause, and nobody is accused. It may have been given up or not.
+TEST(Diagnose, WhoIsHeldInAnotherGroupIsNotMissing) {
+  for (const bool late : {false, true}) {
+    DumpJob job = running_job(4);
+    job.add_group("1", "dp", {0, 1});
+    job.ranks({2, 3}, {.seq = 5, .retired = true});
+    job.ranks({0, 1}, {.seq = 1, .state = "started", .group = "1", .retired = late});
+    const auto findings = job.findings();
+    EXPECT_EQ(words(findings), "timeout 1 (dp) #1 all_reduce missing= odd= undecidable\n");
+    EXPECT_EQ(findings[0].consequences, (Ranks{0, 1, 2, 3}));
+    EXPECT_EQ(findings[0].message.find("longer than its timeout") != std::string::npos, late);
+  }
+}
+
+// The operations of three groups are given up; 1 and 3 stand in that of "b", which was called last
+// by the clock, and which nothing older holds.
+TEST(Diagnose, OfOperationsGivenUpTheOneThatHoldsTheOthersStandsFirst) {
+  DumpJob job = running_job(4);
+  job.add_group("a", "tp", {0, 1});
+  job.add_group("b", "dp", {1, 3});
+  job.add_group("c", "tp", {2, 3});
+  for (const int rank : {0, 2}) job.call(rank, {.seq = 1, .group = rank == 0 ? "a" : "c"});
+  job.ranks({1, 3}, {.seq = 1, .group = "b"});
+  for (const int rank : {1, 3}) job.call(rank, {.seq = 1, .group = rank == 1 ? "a" : "c"});
+  job.ranks({0, 2}, {.seq = 5});
+  job.give_up();
+  EXPECT_EQ(words(job.findings()), "timeout b (dp) #1 all_reduce missing= odd= undecidable\n");
+}
+
+// Of another group's operation rank 1's dump does not tell whether it was completed or never
+// called; rank 1 is in a call that all have made.
+TEST(Diagnose, ADumpThatCannotTellIsNoAbsentOne) {
+  DumpJob job = running_job(4);
+  job.add_group("tp", "tp", {0, 1});
+  job.ranks({0, 1}, {.seq = 1, .state = "completed", .group = "tp"});
+  job.all({.seq = 5, .state = "started"});
+  job.call(0, {.seq = 2, .group = "tp"});
+  job.only_pending();
+  job.without_counters();
+  EXPECT_EQ(words(job.findings()), "");
+}
+
+// Rank 3 has begun b and waits with a, the others the other way round.
+TEST(Diagnose, OppositeOrderOnTwoGroups) {
+  for (const int size : {2, 4}) {
+    for (const bool timed : {true, false}) {
+      DumpJob job = running_job(size);
+      std::vector<int> all;
+      for (int rank = 0; rank < size; ++rank) all.push_back(rank);
+      job.add_group("a", "", all);
+      job.add_group("b", "", all);
+      const std::string begun = timed ? "started" : "scheduled";
+      for (const int rank : all) {
+        const bool odd = rank == size - 1;
+        job.call(rank, {.seq = 1, .state = begun, .group = odd ? "b" : "a"});
+        job.call(rank, {.seq = 1, .group = odd ? "a" : "b"});
+      }
+      EXPECT_EQ(words(job.findings()), "");
+      job.give_up();
+      EXPECT_EQ(words(job.findings()),
+                !timed      ? "timeout a #1 all_reduce missing= odd= undecidable\n"
+                : size == 4 ? "order_mismatch a #1 all_reduce missing= odd=3 likely\n"
+                            : "order_mismatch a #1 all_reduce missing= odd= undecidable\n");
+    }
+  }
+}
+
+TEST(Diagnose, APairThatWasGivenUpTimedOut) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "send 0->1", .seq = 1, .state = "started", .p2p = true});
+  job.call(1, {.op = "recv 1<-0", .seq = 1, .state = "started", .p2p = true});
+  EXPECT_EQ(words(job.findings()), "");
+  DumpJob later = job;
+  job.give_up();
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "timeout 0 (default_pg) #1 send missing= odd= undecidable\n");
+  // Timing is on.
+  EXPECT_EQ(findings[0].advice.find("TIMING"), std::string::npos);
+  later.advance(600000);
+  later.all({.seq = 5});
+  EXPECT_EQ(words(later.findings()), "timeout 0 (default_pg) #1 send missing= odd= undecidable\n");
+}
+
+TEST(Diagnose, ASendOfAnotherTypeThanItsReceiveTakes) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "send 0->1", .seq = 1, .dtype = "Half", .p2p = true});
+  job.call(1, {.op = "recv 1<-0", .seq = 1, .p2p = true});
+  job.give_up();
+  EXPECT_EQ(words(job.findings()),
+            "dtype_mismatch 0 (default_pg) #1 send missing= odd= undecidable\n");
+}
+
+// A pair that both receive is no matter of an order of groups.
+TEST(Diagnose, TwoThatBothReceive) {
+  DumpJob job = running_job(2);
+  job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});
+  job.call(1, {.op = "recv 1<-0", .seq = 1, .p2p = true});
+  job.give_up();
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "order_mismatch 0 (default_pg) #1 recv missing= odd= likely\n");
+  EXPECT_NE(findings[0].advice.find("batch_isend_irecv"), std::string::npos);
+}
+
+// "nothing here tells who is behind it" is not said below a finding that tells.
+TEST(Diagnose, WhatFollowsDoesNotSayThatNothingIsKnown) {
+  DumpJob job = running_job(4);
+  job.ranks({0, 1, 3}, {.seq = 5, .state = "started", .retired = true});
+  job.call(2, {.seq = 5, .state = "scheduled", .retired = true});
+  const auto findings = job.findings();
+  EXPECT_EQ(words(findings), "state_mismatch 0 (default_pg) #5 all_reduce missing= odd=2 likely\n");
+  ASSERT_TRUE(findings[0].evidence.back().starts_with("follows from it: ranks 0-3 wait"));
+  EXPECT_EQ(findings[0].evidence.back().find("nothing here tells"), std::string::npos);
+}
+
 TEST(Diagnose, AReceiveFromARankWithoutADumpIsUndecidable) {
   DumpJob job = running_job(2);
   job.call(0, {.op = "recv 0<-1", .seq = 1, .p2p = true});

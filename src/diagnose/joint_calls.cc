@@ -390,6 +390,13 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses) {
   return jobs;
 }
 
+Ranks merged_ranks(Ranks a, const Ranks& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  std::sort(a.begin(), a.end());
+  a.erase(std::unique(a.begin(), a.end()), a.end());
+  return a;
+}
+
 std::string op_word(const SeenCall& seen) {
   return seen.call->op == Op::unknown ? std::string(seen.text(seen.call->op_text))
                                       : std::string(op_name(seen.call->op));

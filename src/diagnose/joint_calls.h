@@ -23,6 +23,8 @@
 
 namespace commlens {
 
+using Ranks = std::vector<std::int64_t>;
+
 // Where a rank stands with one operation of a group.
 enum class Standing : std::uint8_t {
   absent,      // nothing speaks for this rank
@@ -108,6 +110,9 @@ std::vector<JointCalls> join_calls(const std::vector<Witness>& witnesses);
 // Ranks of which one folder holds several witnesses: they may be of different hangs, so that
 // nothing about such a rank is certain.
 std::set<std::int64_t> repeated_ranks(const std::vector<Witness>& witnesses);
+
+// Ascending, each once.
+Ranks merged_ranks(Ranks a, const Ranks& b);
 
 // "all_reduce", or as recorded where that is not known.
 std::string op_word(const SeenCall& seen);

@@ -186,11 +186,4 @@ bool lags(const JointCalls& job, std::int64_t rank) {
   return next != calls.end() && others_completed(*next);
 }
 
-Ranks merged_ranks(Ranks a, const Ranks& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  std::sort(a.begin(), a.end());
-  a.erase(std::unique(a.begin(), a.end()), a.end());
-  return a;
-}
-
 }  // namespace commlens

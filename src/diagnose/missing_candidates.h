@@ -9,8 +9,6 @@
 
 namespace commlens {
 
-using Ranks = std::vector<std::int64_t>;
-
 struct WaitCandidate {
   const JointGroup* group = nullptr;
   std::int64_t number = 0;
@@ -42,8 +40,5 @@ bool is_stalled(const JointCalls& job, std::int64_t rank);
 // Its dump holds pending calls alone, as tools ask for that look into a hang, and several of them
 // were completed by others. No proof, yet more than a file that was written a moment earlier.
 bool lags(const JointCalls& job, std::int64_t rank);
-
-// Ascending, each once.
-Ranks merged_ranks(Ranks a, const Ranks& b);
 
 }  // namespace commlens

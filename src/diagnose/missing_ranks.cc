@@ -23,9 +23,12 @@
 // that has nothing pending is named at most as undecided, and one that is in a call which others
 // have left is an open question (remarks.cc).
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
+#include "diagnose/joint_hangs.h"
+#include "diagnose/joint_holding.h"
 #include "diagnose/missing_candidates.h"
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
@@ -60,7 +63,8 @@ class Search {
   void take(const WaitCandidate& candidate, const Ranks& roots, bool ahead);
   void take_roots(std::vector<WaitCandidate>& candidates, bool patient);
   void take_circle(const std::vector<WaitCandidate>& candidates);
-  void take_held();
+  void take_held(bool unseen_too);
+  bool is_proven_wait(const WaitCandidate& candidate) const;
   void take_unseen();
   void take_unseen_peers();
   void add_evidence(DiagnosisFinding& finding, const WaitCandidate& candidate,
@@ -256,6 +260,16 @@ void Search::take_roots(std::vector<WaitCandidate>& candidates, bool patient) {
   }
 }
 
+std::string_view circle_advice(const std::vector<const WaitCandidate*>& path) {
+  const bool one_group = std::all_of(path.begin(), path.end(), [&path](const WaitCandidate* step) {
+    return step->p2p != nullptr && step->group == path.front()->group;
+  });
+  return one_group
+             ? "pair each send with a receive of the other side: let one rank send first where "
+               "the other one receives first, or post both at once by batch_isend_irecv"
+             : "make all ranks call these groups in the same order";
+}
+
 // Everyone who is missing is held by something: by each other, if it closes.
 void Search::take_circle(const std::vector<WaitCandidate>& candidates) {
   std::map<std::int64_t, const WaitCandidate*> waits_in;  // the candidate that holds a rank
@@ -289,31 +303,73 @@ void Search::take_circle(const std::vector<WaitCandidate>& candidates) {
     finding.message += since_words(start.since);
     finding.consequences = merged_ranks(finding.held, job_.held_by(finding.held));
     finding.confidence = Confidence::likely;
-    finding.advice = "make all ranks call these groups in the same order";
+    finding.advice = circle_advice(path);
     findings_.push_back(std::move(finding));
     return;
   }
 }
 
-// Everyone who is missing is held by something that these files do not explain: said, and nobody is
-// accused for sure.
-void Search::take_held() {
+// Everyone who is missing stands in another operation: that one is the cause, and nobody is
+// accused. Where it lacks members who were not seen, these are asked first.
+void Search::take_held(bool unseen_too) {
   const auto proven = std::find_if(found_.collectives.begin(), found_.collectives.end(),
                                    [](const WaitCandidate& candidate) { return candidate.proven; });
   if (proven == found_.collectives.end()) return;
   const WaitCandidate& first = *proven;
-  take(first, first.not_called, false);
-  DiagnosisFinding& finding = findings_.back();
-  finding.message += "; " + rank_words(first.not_called) + " " +
-                     std::string(is_or_are(first.not_called)) +
-                     " in other operations that all members have called, so that it cannot be "
-                     "said what holds " +
-                     (first.not_called.size() == 1 ? "it" : "them");
-  for (const std::int64_t rank : first.not_called) {
-    if (const auto pending = job_.pending.find(rank); pending != job_.pending.end())
-      finding.evidence.push_back(evidence_line(pending->second.front().seen));
-  }
-  finding.confidence = Confidence::undecidable;
+  const HoldingCall here{
+      .group = first.group, .number = first.number, .p2p = nullptr, .is_head = false};
+  const HoldingCall holding = find_holding_call(job_, *first.group, first.number).value_or(here);
+  const bool unseen = holding.p2p == nullptr &&
+                      !(holding.group->ranks_at(holding.number, Standing::unknown).empty() &&
+                        holding.group->ranks_at(holding.number, Standing::absent).empty());
+  if (unseen && !unseen_too) return;
+  DiagnosisFinding finding = held_finding(job_, holding);
+  if (holding.group != first.group || holding.number != first.number || holding.p2p != nullptr)
+    finding.evidence.push_back("follows from it: " + lacking_words(first, first.not_called) +
+                               since_words(first.since));
+  findings_.push_back(std::move(finding));
+}
+
+Ranks seen_but_silent(const WaitCandidate& candidate) {
+  Ranks silent;
+  std::set_difference(candidate.unseen.begin(), candidate.unseen.end(), candidate.absent.begin(),
+                      candidate.absent.end(), std::back_inserter(silent));
+  return silent;
+}
+
+std::string unseen_reason(const WaitCandidate& candidate) {
+  const Ranks silent = seen_but_silent(candidate);
+  std::string text;
+  if (!candidate.absent.empty())
+    text = "there is no usable dump of " + (silent.empty()
+                                                ? (candidate.absent.size() == 1 ? "it" : "them")
+                                                : rank_words(candidate.absent));
+  if (!silent.empty())
+    text += (text.empty() ? "" : ", and ") + std::string("the ") +
+            (silent.size() == 1 ? "dump of " : "dumps of ") +
+            (candidate.absent.empty() ? (silent.size() == 1 ? "it" : "them") : rank_words(silent)) +
+            (silent.size() == 1 ? " does" : " do") +
+            " not tell whether it was never called or has completed";
+  return text;
+}
+
+std::string unseen_advice(const WaitCandidate& candidate) {
+  const Ranks silent = seen_but_silent(candidate);
+  std::string text;
+  if (!candidate.absent.empty())
+    text = "add the dumps of " + rank_words(candidate.absent) +
+           "; if they wrote none, look at what became of their processes";
+  if (!silent.empty())
+    text += (text.empty() ? "" : "; ") + std::string("dump ") + rank_words(silent) +
+            " again, with completed calls, and look at the stack of " +
+            (silent.size() == 1 ? "its process" : "their processes") + " (py-spy dump --pid PID)";
+  return text;
+}
+
+// Something shows that the job hangs; an absent dump counts as such, since most ranks wrote theirs.
+bool Search::is_proven_wait(const WaitCandidate& candidate) const {
+  return !candidate.absent.empty() || job_.witnesses.empty() ||
+         shows_hang(job_, *candidate.group, candidate.number);
 }
 
 // Only members of whom nothing is known can be behind it. They are named where they are few, and
@@ -328,24 +384,20 @@ void Search::take_unseen() {
         });
     if (explained || !candidate.group->ranks_at(candidate.number, Standing::completed).empty())
       continue;
-    // Who has something pending is held there.
+    // Who has something pending is held there: an open question where nothing shows a hang.
     Ranks suspects = candidate.unseen;
     std::erase_if(suspects, [this](std::int64_t rank) { return !job_.is_idle(rank); });
-    if (suspects.empty() && !findings_.empty()) continue;
     const JointGroup& group = *candidate.group;
+    if (suspects.empty() && (!findings_.empty() || !is_proven_wait(candidate))) continue;
     DiagnosisFinding finding = group.finding(DiagnosisKind::missing_rank, candidate.number);
     const std::size_t members = std::max(group.members.size(), group.ranks.size());
     if (2 * candidate.unseen.size() < members) finding.missing_ranks = suspects;
-    finding.message =
-        rank_words(candidate.waiting) + (candidate.waiting.size() == 1 ? " waits" : " wait") +
-        " in " + operation_words(group, candidate.number) + since_words(candidate.since) +
-        "; it cannot be decided whether " + rank_words(candidate.unseen) + " called it: " +
-        (candidate.absent.size() == candidate.unseen.size()
-             ? "there is no usable dump of "
-             : "there is no usable dump, or one that cannot tell, of ") +
-        (candidate.unseen.size() == 1 ? "it" : "them");
-    finding.advice = "add the dumps of " + rank_words(candidate.unseen) +
-                     "; if they wrote none, look at what became of their processes";
+    finding.message = rank_words(candidate.waiting) +
+                      (candidate.waiting.size() == 1 ? " waits" : " wait") + " in " +
+                      operation_words(group, candidate.number) + since_words(candidate.since) +
+                      "; it cannot be decided whether " + rank_words(candidate.unseen) +
+                      " called it: " + unseen_reason(candidate);
+    finding.advice = unseen_advice(candidate);
     finding.held = candidate.waiting;
     finding.consequences = job_.held_by(candidate.unseen);
     finding.evidence = evidence_lines(group, candidate.waiting, candidate.number);
@@ -393,8 +445,9 @@ std::vector<DiagnosisFinding> Search::run() {
   take_roots(found_.stalled, false);
   if (found_.collectives.empty() || !findings_.empty()) take_roots(found_.p2p, false);
   if (findings_.empty() && !found_.mismatched) take_circle(found_.p2p);
-  if (findings_.empty() && !found_.mismatched) take_held();
+  if (findings_.empty() && !found_.mismatched) take_held(false);
   take_unseen();
+  if (findings_.empty() && !found_.mismatched) take_held(true);
   if (findings_.empty() && !found_.mismatched) take_unseen_peers();
   return std::move(findings_);
 }

@@ -119,6 +119,10 @@ std::vector<DiagnosisFinding> order_findings(std::vector<DiagnosisFinding> findi
       kept.push_back(std::move(finding));
     }
   }
+  for (DiagnosisFinding& finding : kept) {
+    finding.message += finding.reservation;
+    finding.reservation.clear();
+  }
   return kept;
 }
 

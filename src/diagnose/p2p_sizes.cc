@@ -1,4 +1,5 @@
-// Sends that bring more or less than their receives take. NCCL does not compare; the pair hangs.
+// Sends that bring another size or type than their receives take. NCCL does not compare; the pair
+// hangs.
 //
 // A send is paired with a receive by their number. Each rank numbers its own sends and receives of
 // a group, so that numbers of two ranks agree only where all of both are with each other; other
@@ -32,24 +33,38 @@ std::map<std::int64_t, std::vector<SeenCall>> calls_of(const RankInGroup& rank, 
   return calls;
 }
 
-bool differ(const SeenCall& send, const SeenCall& recv) {
-  const bool whole = send.call->in_elements >= 0 && recv.call->out_elements >= 0;
-  const bool pending =
-      send.call->state != CallState::completed || recv.call->state != CallState::completed;
-  return whole && pending && send.call->in_elements != recv.call->out_elements;
+bool is_pending_pair(const SeenCall& send, const SeenCall& recv) {
+  return send.call->state != CallState::completed || recv.call->state != CallState::completed;
+}
+
+bool sizes_differ(const SeenCall& send, const SeenCall& recv) {
+  return send.call->in_elements >= 0 && recv.call->out_elements >= 0 &&
+         send.call->in_elements != recv.call->out_elements;
+}
+
+std::string_view sent_dtype(const SeenCall& send) { return send.text(send.call->in_dtype); }
+std::string_view received_dtype(const SeenCall& recv) { return recv.text(recv.call->out_dtype); }
+
+bool dtypes_differ(const SeenCall& send, const SeenCall& recv) {
+  return !sent_dtype(send).empty() && !received_dtype(recv).empty() &&
+         sent_dtype(send) != received_dtype(recv);
 }
 
 DiagnosisFinding finding_for(const JointCalls& job, const JointGroup& group, const SeenCall& send,
                              const SeenCall& recv) {
-  DiagnosisFinding finding = group.finding(DiagnosisKind::size_mismatch, send.call->number);
+  const bool of_sizes = sizes_differ(send, recv);
+  DiagnosisFinding finding = group.finding(
+      of_sizes ? DiagnosisKind::size_mismatch : DiagnosisKind::dtype_mismatch, send.call->number);
   finding.op = op_name(Op::send);
   finding.since_ns = std::min(send.call->created_ns, recv.call->created_ns);
   finding.held = {std::min(send.call->rank, recv.call->rank),
                   std::max(send.call->rank, recv.call->rank)};
-  finding.message = "rank " + std::to_string(send.call->rank) + " sends " +
-                    std::to_string(send.call->in_elements) + " elements and rank " +
-                    std::to_string(recv.call->rank) + " receives " +
-                    std::to_string(recv.call->out_elements) + ", number " +
+  const std::string sent = of_sizes ? std::to_string(send.call->in_elements) + " elements"
+                                    : std::string(sent_dtype(send));
+  const std::string received =
+      of_sizes ? std::to_string(recv.call->out_elements) : std::string(received_dtype(recv));
+  finding.message = "rank " + std::to_string(send.call->rank) + " sends " + sent + " and rank " +
+                    std::to_string(recv.call->rank) + " receives " + received + ", number " +
                     std::to_string(send.call->number) + " of group " + group.label() +
                     since_words(finding.since_ns) + "; it cannot be said who of them is wrong";
   finding.evidence = {evidence_line(send), evidence_line(recv)};
@@ -57,7 +72,9 @@ DiagnosisFinding finding_for(const JointCalls& job, const JointGroup& group, con
   finding.consequences.insert(finding.consequences.end(), finding.held.begin(), finding.held.end());
   std::sort(finding.consequences.begin(), finding.consequences.end());
   finding.confidence = Confidence::undecidable;
-  finding.advice = "send the shape first where it can change, or pad to one size";
+  finding.advice = of_sizes ? "send the shape first where it can change, or pad to one size"
+                            : "cast to one type before the send, or make the receiving tensor of "
+                              "the sender's type";
   return finding;
 }
 
@@ -69,8 +86,10 @@ void look_at(const JointCalls& job, const JointGroup& group, const RankInGroup& 
     const auto found = receives.find(number);
     if (found == receives.end() || found->second.size() != sends.size()) continue;
     for (std::size_t i = 0; i < sends.size(); ++i) {
-      if (!differ(sends[i], found->second[i])) continue;
-      findings.push_back(finding_for(job, group, sends[i], found->second[i]));
+      const SeenCall& recv = found->second[i];
+      if (!is_pending_pair(sends[i], recv)) continue;
+      if (!sizes_differ(sends[i], recv) && !dtypes_differ(sends[i], recv)) continue;
+      findings.push_back(finding_for(job, group, sends[i], recv));
       return;
     }
   }

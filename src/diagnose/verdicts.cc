@@ -6,6 +6,7 @@ namespace commlens {
 
 // One line a verdict.
 extern const Verdict kFingerprints;
+extern const Verdict kGroupOrder;
 extern const Verdict kLogAdapters;
 extern const Verdict kLogCalls;
 extern const Verdict kLogDuplicates;
@@ -26,10 +27,11 @@ extern const Verdict kTraceWaits;
 
 namespace {
 
-constexpr std::array kVerdicts = {
-    &kFingerprints, &kMismatches,  &kMissingRanks,  &kP2pSizes, &kStates,      &kTimeouts,
-    &kLogErrors,    &kLogTimeouts, &kLogCalls,      &kLogJobs,  &kLogSettings, &kLogAdapters,
-    &kLogFabric,    &kLogGdr,      &kLogDuplicates, &kLogP2p,   &kLogInit,     &kTraceWaits};
+constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kGroupOrder, &kMissingRanks,
+                                  &kP2pSizes,     &kStates,     &kTimeouts,   &kLogErrors,
+                                  &kLogTimeouts,  &kLogCalls,   &kLogJobs,    &kLogSettings,
+                                  &kLogAdapters,  &kLogFabric,  &kLogGdr,     &kLogDuplicates,
+                                  &kLogP2p,       &kLogInit,    &kTraceWaits};
 
 }  // namespace
 

@@ -185,11 +185,13 @@ void DumpReader::read_entries() {
   }
   if (!witness_.lists_pending) return;
   FlightRecorderEntries reader(tree_, witness_);
+  bool any_odd = false;
   for (const NodeId entry : tree_.items(entries)) {
     if (contradicts_itself(tree_, entry)) {
       witness_.damaged = true;  // the call was made; which one is not known
       witness_.notes.add(Note::odd_entry, "byte " + std::to_string(tree_.position(entry)) +
                                               ": one key has two values");
+      any_odd = true;
       continue;
     }
     const auto call = reader.call(entry);
@@ -197,12 +199,14 @@ void DumpReader::read_entries() {
       // One that was being written when the file was cut is said with the cut.
       if (tree_.kind(entry) == NodeKind::dict && tree_.cut(entry)) continue;
       witness_.notes.add(Note::odd_entry, "byte " + std::to_string(tree_.position(entry)));
+      any_odd = true;
       continue;
     }
     witness_.calls.push_back(*call);
     if (const auto id = tree_.integer(tree_.find(entry, "pg_id")))
       proven_.emplace(*id, call->group);
   }
+  witness_.entries_lost = any_odd && witness_.calls.empty();
   witness_.records = static_cast<std::int64_t>(witness_.calls.size());
   keep_last_segment();
 }

@@ -65,8 +65,13 @@ NodeId JsonTreeReader::string() {
 }
 
 NodeId JsonTreeReader::scalar() {
-  const std::size_t end = text_.find_first_of(" \t\r\n,]}:[{\"", at_);
-  if (end == std::string_view::npos) throw Cut{};
+  std::size_t end = text_.find_first_of(" \t\r\n,]}:[{\"", at_);
+  if (end == std::string_view::npos) {
+    // A whole file of one word is not cut.
+    const std::string_view rest = text_.substr(at_);
+    if (!open_.empty() || (rest != "null" && rest != "true" && rest != "false")) throw Cut{};
+    end = text_.size();
+  }
   const std::string_view word = text_.substr(at_, end - at_);
   Tree& tree = result_.tree;
   NodeId node = kNoValue;

@@ -233,6 +233,11 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
                      "; the process that wrote it may have been killed: record again";
     return;
   }
+  if (is_utf16(head)) {
+    result.skipped = !input.named && !looks_like_trace(input.path);
+    result.trouble = source.name() + std::string(kUtf16Trouble);
+    return;
+  }
   if (const MeasuredFormat* format = measured_format_of(input, source, head, options))
     return read_measured(input, *format, source, head, result);
   const Format* format = format_of(head, options);
@@ -329,6 +334,17 @@ std::string read_head(Source& source) {
   // Some editors and shells put a mark of UTF-8 before a text.
   if (head.starts_with("\xEF\xBB\xBF")) head.erase(0, 3);
   return head;
+}
+
+bool is_utf16(std::string_view head) {
+  if (head.starts_with("\xFF\xFE") || head.starts_with("\xFE\xFF")) return true;
+  // Without a mark: of ASCII every other byte is 0.
+  constexpr std::size_t kLooked = 64;
+  const std::string_view start = head.substr(0, kLooked);
+  if (start.size() < kLooked) return false;
+  std::size_t zeros[2] = {0, 0};
+  for (std::size_t i = 0; i < start.size(); ++i) zeros[i % 2] += start[i] == 0 ? 1 : 0;
+  return zeros[0] + zeros[1] == kLooked / 2 && (zeros[0] == 0 || zeros[1] == 0);
 }
 
 std::vector<FoundInput> split_into_recordings(const std::vector<FoundInput>& found) {

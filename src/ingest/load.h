@@ -49,6 +49,12 @@ std::vector<FoundInput> split_into_recordings(const std::vector<FoundInput>& fou
 // passed over, however many. Empty where there are none.
 std::string read_head(Source& source);
 
+// Text in UTF-16, as PowerShell's redirection writes it: no format is. What is said of it, behind
+// the name of the file.
+bool is_utf16(std::string_view head);
+inline constexpr std::string_view kUtf16Trouble =
+    ": is UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)";
+
 // Reads every file and hands each to `consume` with its position in `inputs`, from the reading
 // threads, several at a time: what is made of a recording there is made in parallel, and a
 // recording need not outlive the call. What is measured without a timeline is read, too.

@@ -40,6 +40,8 @@ void load_one(const FoundInput& input, const LoadOptions& options, LoadedWitness
                     (source.trouble().empty() ? "" : " (" + source.trouble() + ")") +
                     "; the process was probably killed before it wrote anything");
   }
+  // Said of files in a folder, too: it may be the one that tells what is wrong.
+  if (is_utf16(head)) throw Error(ErrorKind::input, source.name() + std::string(kUtf16Trouble));
   const WitnessFormat* format = format_of(head, options);
   if (format == nullptr) {
     result.skipped = !input.named;

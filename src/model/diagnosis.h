@@ -65,6 +65,9 @@ struct DiagnosisFinding {
   // For the order of findings and for what follows from what; not printed.
   std::int64_t since_ns = 0;       // when it began, since the epoch; 0: unknown
   std::vector<std::int64_t> held;  // ranks that wait in this operation
+  // What `message` ends with where no other finding explains this one: "..., so that nothing here
+  // tells who is behind it".
+  std::string reservation;
 };
 
 struct Diagnosis {

@@ -96,6 +96,7 @@ struct Witness {
   // either completed, or never made. False: it may only be missing here.
   bool lists_pending = false;
   bool only_pending = false;  // completed calls were left out on purpose
+  bool entries_lost = false;  // it has entries, and none of them could be used
   bool damaged = false;       // cut or broken: what is absent may have stood in the lost part
   Notes notes;
 

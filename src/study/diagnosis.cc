@@ -62,10 +62,15 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
   });
 }
 
+constexpr std::string_view kEntriesLost =
+    ": none of its entries could be used, so that it does not tell what the rank called; see what "
+    "wrote the file";
+
 // A dump without its calls: groups and counters of one rank tell nothing by themselves.
 bool tells_nothing(const Witness& witness) {
-  return witness.rank >= 0 && witness.calls.empty() && !witness.lists_pending &&
-         witness.log == nullptr && witness.trace == nullptr;
+  return witness.rank >= 0 && witness.calls.empty() &&
+         (!witness.lists_pending || witness.entries_lost) && witness.log == nullptr &&
+         witness.trace == nullptr;
 }
 
 // Where nothing else is there, such dumps are of no use.
@@ -77,8 +82,11 @@ void refuse_empty(std::vector<LoadedWitness>& loaded) {
   for (LoadedWitness& input : loaded) {
     if (!input.usable) continue;
     input.usable = false;
-    input.trouble = input.witness.path +
-                    ": holds no entries, and nothing else tells of calls; dump it again with them";
+    input.trouble =
+        input.witness.path +
+        (input.witness.entries_lost
+             ? std::string(kEntriesLost)
+             : ": holds no entries, and nothing else tells of calls; dump it again with them");
   }
 }
 
@@ -111,6 +119,20 @@ std::vector<Witness> take_usable(std::vector<LoadedWitness> loaded, Diagnosis& d
     diagnosis.inputs.push_back(std::move(report));
   }
   return witnesses;
+}
+
+// That nothing is wrong is not known of a rank whose calls could not be read. Where others show
+// what is wrong, its groups and counters count.
+void disown_lost(const std::vector<Witness>& witnesses, Diagnosis& diagnosis) {
+  for (const Witness& witness : witnesses) {
+    if (!witness.entries_lost) continue;
+    const std::string trouble = witness.path + std::string(kEntriesLost);
+    for (InputReport& report : diagnosis.inputs) {
+      if (report.path == witness.path) report.notes.add(Note::unusable_input, trouble);
+    }
+    diagnosis.troubles.push_back(trouble);
+    diagnosis.any_input_unusable = true;
+  }
 }
 
 // "2 files that tell only of calls that ended (bench/a.txt is of format nccl_tests)"; empty: none.
@@ -188,6 +210,7 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   for (std::string& text : unproven_hangs(witnesses, diagnosis.findings))
     diagnosis.open_questions.push_back(std::move(text));
   if (diagnosis.findings.empty()) {
+    disown_lost(witnesses, diagnosis);
     for (std::string& text : unfinished_setups(witnesses))
       diagnosis.open_questions.push_back(std::move(text));
     for (std::string& text : open_warnings(witnesses))
