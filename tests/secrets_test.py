@@ -117,6 +117,16 @@ def prometheus():
     return f'nccl_bus_bandwidth_gbs{{{labels}}} 10.5\nnccl_collective_exec_time_microseconds{{{labels}}} 50\n'
 
 
+def tests_file():
+    """What nccl-tests writes itself: with the whole environment of its process."""
+    half = {"time": 50.0, "alg_bw": 21.0, "bus_bw": 21.0, "nwrong": 0.0}
+    row = {"size": 1048576, "count": 262144, "type": f"float password={PLAIN}", "redop": "sum", "root": "    -1",
+           "out_of_place": half, "in_place": {**half, "time": SECRET}, "experiment_name": SECRET}
+    return json.dumps({"version": 2, "args": ["all_reduce_perf", SECRET], "env": [f"HF_TOKEN={SECRET}", f"PASSWORD={PLAIN}"],
+                       "config": {"nthreads": 1, "ngpus": 2, "devices": [{"rank": 0, "hostname": f"https://joe:{PLAIN}@node-a"}]},
+                       "results": [row, {"size": SECRET}], "errors": [SECRET]})
+
+
 def write_inputs(folder):
     """Pairs of a name and its bytes; whole ones and damaged ones."""
     for rank in (0, 1):
@@ -125,6 +135,7 @@ def write_inputs(folder):
     (folder / "nccl.log").write_text(LOG.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
     (folder / "inspector.log").write_text(inspector())
     (folder / "metrics.prom").write_text(prometheus())
+    (folder / "all_reduce.json").write_text(tests_file())
     make_nsys.write(folder / "export.sqlite", SECRET)
     make_nsys.write(folder / "export-json.sqlite", SECRET, form="broken")
     damaged = folder / "damaged"

@@ -104,10 +104,15 @@ Result measured_collectives(const Job& job) {
       mismatches.rows.push_back({std::string(kind), row.group, Cell(), Cell(), count,
                                  std::string(op_name(row.op)) + ": " + std::move(reason)});
     };
-    const std::string of = row.size > 0 ? " all " + std::to_string(row.size) : " all";
-    add("missing_member", row.partial,
-        "not recorded by" + of + " ranks: dropped, or a file is not here");
-    add("unmatched", row.alone, "recorded by one rank only: dropped, or a file is not here");
+    if (row.size > 0) {
+      add("missing_member", row.partial,
+          "not recorded by all " + std::to_string(row.size) +
+              " ranks: dropped, or a file is not here");
+      add("unmatched", row.alone, "recorded by one rank only: dropped, or a file is not here");
+    } else {
+      add("unknown_group_size", row.partial + row.alone,
+          "how many ranks the group has is not known");
+    }
     add("bytes", row.mismatched, "ranks recorded other sizes");
   }
   if (!several) {

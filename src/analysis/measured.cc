@@ -152,9 +152,9 @@ std::vector<Column> call_columns() {
           {"caller", Unit::none, ""},
           {"group_size", Unit::none, "ranks"},
           {"dtype", Unit::none, ""},
-          {"message_bytes", Unit::bytes, "message"},
+          {"message_bytes", Unit::bytes, ""},
           {"message_hi", Unit::bytes, ""},
-          {"size_bytes", Unit::bytes, ""},
+          {"size_bytes", Unit::bytes, "size"},
           {"algorithm", Unit::none, "algorithm"},
           {"protocol", Unit::none, "protocol"},
           {"channels", Unit::none, "channels"},
@@ -195,16 +195,29 @@ Table call_table(const MeasuredJob& job) {
   // Shown where any row tells it.
   const auto show_if_any = [&](std::string_view name, std::string_view heading, auto tells) {
     if (std::none_of(sorted.begin(), sorted.end(),
-                     [&](const auto& row) { return tells(*row.first); }))
+                     [&](const auto& row) { return tells(*row.first, *row.second); }))
       return;
     std::find_if(table.columns.begin(), table.columns.end(), [&](const Column& column) {
       return column.name == name;
     })->heading = heading;
   };
-  show_if_any("in_place", "in place", [](const CallKind& kind) { return kind.in_place; });
-  show_if_any("node", "node", [](const CallKind& kind) { return !kind.node.empty(); });
-  show_if_any("gpu", "GPU", [](const CallKind& kind) { return !kind.gpu.empty(); });
-  show_if_any("run", "run", [](const CallKind& kind) { return kind.run > 1; });
+  show_if_any("in_place", "in place",
+              [](const CallKind& kind, const KindSums&) { return kind.in_place; });
+  show_if_any("node", "node",
+              [](const CallKind& kind, const KindSums&) { return !kind.node.empty(); });
+  show_if_any("gpu", "GPU",
+              [](const CallKind& kind, const KindSums&) { return !kind.gpu.empty(); });
+  show_if_any("run", "run", [](const CallKind& kind, const KindSums&) { return kind.run > 1; });
+  // Of one rank, where that is not the size that all columns of bandwidth take.
+  show_if_any("message_bytes", "message", [](const CallKind& kind, const KindSums& sums) {
+    return kind.message >= 0 && kind.message != sums.bytes;
+  });
+  show_if_any("message_hi", "below",
+              [](const CallKind& kind, const KindSums&) { return kind.message_hi >= 0; });
+  show_if_any("straggle_ns", "beyond fastest",
+              [](const CallKind&, const KindSums& sums) { return sums.straggle >= 0; });
+  show_if_any("printed_busbw_gbs", "busbw printed",
+              [](const CallKind&, const KindSums& sums) { return sums.printed_busbw >= 0; });
   for (const auto& [kind, sums] : sorted) {
     std::vector<Cell> cells{std::string(kind->format),
                             text_or_null(kind->group),
@@ -279,47 +292,91 @@ Table wait_table(const MeasuredJob& job) {
   return table;
 }
 
+// The mean of what some lines tell.
+struct MeanOf {
+  double sum = 0;
+  std::int64_t lines = 0;
+  void add(Ns value) {
+    if (value < 0) return;
+    sum += static_cast<double>(value);
+    ++lines;
+  }
+  // Null where not all of `of` lines tell it.
+  Cell cell(std::int64_t of) const {
+    if (lines == 0 || lines != of) return {};
+    return static_cast<Ns>(sum / static_cast<double>(lines) + 0.5);
+  }
+};
+
 // Over the lines that name a timer.
 struct TimerSums {
   std::int64_t lines = 0;
-  double least = 0;
-  double most = 0;
-  bool least_known = true;
+  MeanOf least;
+  MeanOf most;
+  MeanOf one;
   Ns largest = 0;
+  std::map<std::int64_t, std::int64_t> slowest;  // lines by rank
 };
+
+// The rank that was slowest in most of all lines.
+Cell slowest_rank(const TimerSums& row) {
+  for (const auto& [rank, lines] : row.slowest) {
+    if (2 * lines > row.lines) return rank;
+  }
+  return {};
+}
+
+// Columns that no row fills are not shown.
+void hide_empty_columns(Table& table) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const bool any = std::any_of(table.rows.begin(), table.rows.end(), [i](const auto& row) {
+      return !std::holds_alternative<std::monostate>(row[i]);
+    });
+    if (!any) table.columns[i].heading.clear();
+  }
+}
 
 Table timer_table(const MeasuredJob& job) {
   Table table = measured_table("timers", "Timers of the training loop, per iteration",
                                {{"path", Unit::none, ""},
                                 {"name", Unit::none, "timer"},
-                                {"rank", Unit::none, ""},
                                 {"lines", Unit::count, "lines"},
                                 {"least_ns", Unit::nanoseconds, "fastest rank"},
                                 {"most_ns", Unit::nanoseconds, "slowest rank"},
                                 {"spread_ns", Unit::nanoseconds, "between them"},
+                                {"slowest_rank", Unit::none, "slowest is rank"},
+                                {"one_rank_ns", Unit::nanoseconds, "one rank"},
                                 {"largest_ns", Unit::nanoseconds, "largest"}});
+  std::vector<std::pair<Ns, std::vector<Cell>>> rows;
   for (const Measured& file : job.files) {
-    std::map<std::pair<std::string, std::int64_t>, TimerSums> sums;
+    std::map<std::string, TimerSums> sums;
     for (const MeasuredTimer& timer : file.timers) {
-      TimerSums& row = sums[{timer.name, timer.rank}];
+      TimerSums& row = sums[timer.name];
       ++row.lines;
-      row.least += static_cast<double>(timer.least);
-      row.most += static_cast<double>(timer.most);
-      row.least_known = row.least_known && timer.least >= 0;
-      row.largest = std::max(row.largest, timer.most);
+      row.least.add(timer.least);
+      row.most.add(timer.most);
+      row.one.add(timer.one);
+      row.largest = std::max({row.largest, timer.most, timer.one});
+      if (timer.slowest >= 0) ++row.slowest[timer.slowest];
     }
-    for (const auto& [key, row] : sums) {
-      const auto lines = static_cast<double>(row.lines);
-      const auto least = static_cast<Ns>(row.least / lines + 0.5);
-      const auto most = static_cast<Ns>(row.most / lines + 0.5);
-      table.rows.push_back({file.path, key.first, known_from_zero(key.second), row.lines,
-                            row.least_known ? Cell(least) : Cell(), most,
-                            row.least_known ? Cell(most - least) : Cell(), row.largest});
+    for (const auto& [name, row] : sums) {
+      const Cell least = row.least.cell(row.lines);
+      const Cell most = row.most.cell(row.lines);
+      const bool both = std::holds_alternative<Ns>(least) && std::holds_alternative<Ns>(most);
+      // Where some lines tell all ranks and others one, no mean is of either.
+      const Cell one = row.one.cell(row.lines);
+      const Cell& shown = std::holds_alternative<Ns>(most) ? most : one;
+      rows.emplace_back(
+          std::holds_alternative<Ns>(shown) ? std::get<Ns>(shown) : row.largest,
+          std::vector<Cell>{file.path, name, row.lines, least, most,
+                            both ? Cell(std::get<Ns>(most) - std::get<Ns>(least)) : Cell(),
+                            slowest_rank(row), one, row.largest});
     }
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(), [](const auto& a, const auto& b) {
-    return std::get<std::int64_t>(a[5]) > std::get<std::int64_t>(b[5]);
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (auto& [time, cells] : rows) table.rows.push_back(std::move(cells));
+  hide_empty_columns(table);
   return table;
 }
 
@@ -329,20 +386,26 @@ Ns nearest_rank(const std::vector<Ns>& sorted, std::size_t percent) {
 }
 
 Table training_table(const MeasuredJob& job) {
-  Table table = measured_table("training", "",
-                               {{"path", Unit::none, ""},
-                                {"lines", Unit::count, ""},
-                                {"first_iteration", Unit::none, ""},
-                                {"last_iteration", Unit::none, ""},
-                                {"mean_ns", Unit::nanoseconds, ""},
-                                {"p50_ns", Unit::nanoseconds, ""},
-                                {"p95_ns", Unit::nanoseconds, ""},
-                                {"max_ns", Unit::nanoseconds, ""}});
+  Table table =
+      measured_table("training", "Training iterations, as the log says",
+                     {{"path", Unit::none, ""},
+                      {"lines", Unit::count, "lines"},
+                      {"first_iteration", Unit::none, "first"},
+                      {"last_iteration", Unit::none, "last"},
+                      {"mean_ns", Unit::nanoseconds, "mean"},
+                      {"p50_ns", Unit::nanoseconds, "median"},
+                      {"p95_ns", Unit::nanoseconds, ""},
+                      {"max_ns", Unit::nanoseconds, "longest"},
+                      {"mean_tflops_per_gpu", Unit::gigabytes_per_second, "TFLOP/s per GPU"}});
   for (const Measured& file : job.files) {
     if (file.iterations.empty()) continue;
     std::vector<Ns> times;
     double sum = 0;
+    double tflops = 0;
+    std::int64_t with_tflops = 0;
     for (const MeasuredIteration& row : file.iterations) {
+      tflops += std::max(row.tflops_per_gpu, 0.0);
+      with_tflops += row.tflops_per_gpu >= 0 ? 1 : 0;
       if (row.time < 0) continue;
       times.push_back(row.time);
       sum += static_cast<double>(row.time);
@@ -359,8 +422,10 @@ Table training_table(const MeasuredJob& job) {
       cells.emplace_back(nearest_rank(times, 95));
       cells.emplace_back(times.back());
     }
+    cells.push_back(with_tflops > 0 ? Cell(tflops / static_cast<double>(with_tflops)) : Cell());
     table.rows.push_back(std::move(cells));
   }
+  hide_empty_columns(table);
   return table;
 }
 
@@ -442,6 +507,15 @@ std::vector<std::string> sentences(const Job& job) {
   if (measured.waits.total > 0) lines.push_back(wait_sentence(measured));
   const bool timers = std::any_of(measured.files.begin(), measured.files.end(),
                                   [](const Measured& file) { return !file.timers.empty(); });
+  const bool calls_only =
+      std::any_of(measured.files.begin(), measured.files.end(), [](const Measured& file) {
+        return std::any_of(file.calls.begin(), file.calls.end(), [](const MeasuredCall& call) {
+          return call.timed_by == TimedBy::enqueue_loop;
+        });
+      });
+  if (calls_only)
+    lines.push_back(
+        "Times of nccl-tests with -C are those of the host's calls alone: no bandwidth follows.");
   if (timers)
     lines.push_back(
         "Timers are the hosts' stopwatches: they overlap, some contain others, and none is one "

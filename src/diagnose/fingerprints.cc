@@ -10,31 +10,62 @@
 namespace commlens {
 namespace {
 
-std::string value_of(const SeenCall& seen, DiagnosisKind kind) {
-  switch (kind) {
-    case DiagnosisKind::op_mismatch: return op_word(seen);
-    case DiagnosisKind::size_mismatch: return std::string(seen.text(seen.call->in_shape));
-    case DiagnosisKind::dtype_mismatch: return std::string(seen.text(seen.call->in_dtype));
-    default: return std::to_string(seen.call->number);
+// What two calls differ in. `nothing`: in none of what is printed of them.
+enum class FingerprintAspect : std::uint8_t { op, sizes, dtype, device, number, nothing };
+
+struct PrintedCall {
+  SeenCall seen;
+  StringId device;
+};
+
+std::string value_of(const PrintedCall& printed, FingerprintAspect aspect) {
+  const SeenCall& seen = printed.seen;
+  switch (aspect) {
+    case FingerprintAspect::op: return op_word(seen);
+    case FingerprintAspect::sizes: return std::string(seen.text(seen.call->in_shape));
+    case FingerprintAspect::dtype: return std::string(seen.text(seen.call->in_dtype));
+    case FingerprintAspect::device: return std::string(seen.text(printed.device));
+    case FingerprintAspect::number: return std::to_string(seen.call->number);
+    case FingerprintAspect::nothing: break;
   }
+  return "the same";
 }
 
-std::string_view field_of(DiagnosisKind kind) {
-  switch (kind) {
-    case DiagnosisKind::op_mismatch: return "op";
-    case DiagnosisKind::size_mismatch: return "input_sizes";
-    case DiagnosisKind::dtype_mismatch: return "dtype";
-    default: return "seq";
+std::string_view field_of(FingerprintAspect aspect) {
+  switch (aspect) {
+    case FingerprintAspect::op: return "op";
+    case FingerprintAspect::sizes: return "input_sizes";
+    case FingerprintAspect::dtype: return "dtype";
+    case FingerprintAspect::device: return "device";
+    case FingerprintAspect::number: return "seq";
+    case FingerprintAspect::nothing: break;
   }
+  return "anything that is printed";
+}
+
+// There is no kind for tensors on different devices: like a type, a device is what a tensor is of.
+DiagnosisKind kind_of(FingerprintAspect aspect) {
+  switch (aspect) {
+    case FingerprintAspect::op: return DiagnosisKind::op_mismatch;
+    case FingerprintAspect::sizes: return DiagnosisKind::size_mismatch;
+    case FingerprintAspect::dtype:
+    case FingerprintAspect::device: return DiagnosisKind::dtype_mismatch;
+    case FingerprintAspect::number: return DiagnosisKind::rank_ahead;
+    case FingerprintAspect::nothing: break;
+  }
+  return DiagnosisKind::crash;
 }
 
 // In what the two differ first.
-DiagnosisKind kind_of(const SeenCall& a, const SeenCall& b) {
-  for (const DiagnosisKind kind :
-       {DiagnosisKind::op_mismatch, DiagnosisKind::size_mismatch, DiagnosisKind::dtype_mismatch}) {
-    if (value_of(a, kind) != value_of(b, kind)) return kind;
+FingerprintAspect aspect_of(const PrintedCall& a, const PrintedCall& b) {
+  for (const auto aspect : {FingerprintAspect::op, FingerprintAspect::sizes,
+                            FingerprintAspect::dtype, FingerprintAspect::device}) {
+    // Where the text does not say of which device, nothing follows.
+    if (aspect == FingerprintAspect::device && (!a.device.valid() || !b.device.valid())) continue;
+    if (value_of(a, aspect) != value_of(b, aspect)) return aspect;
   }
-  return DiagnosisKind::rank_ahead;
+  return a.seen.call->number != b.seen.call->number ? FingerprintAspect::number
+                                                    : FingerprintAspect::nothing;
 }
 
 using Sides = std::map<std::string, std::vector<std::int64_t>>;
@@ -47,12 +78,13 @@ void add_side(Sides& sides, const std::string& value, std::int64_t rank) {
 
 // All lines of one witness that speak of the same numbers and differ in the same.
 struct Case {
-  DiagnosisKind kind;
+  FingerprintAspect aspect;
   Sides sides;
   std::vector<SeenCall> seen;
 };
 
 void name_odd(const Case& about, DiagnosisFinding& finding) {
+  if (about.aspect == FingerprintAspect::nothing) return;
   std::size_t all = 0;
   const auto most = std::max_element(
       about.sides.begin(), about.sides.end(),
@@ -70,26 +102,48 @@ void name_odd(const Case& about, DiagnosisFinding& finding) {
   for (const auto& [value, ranks] : about.sides) {
     if (value == most->first) continue;
     for (const std::int64_t rank : ranks)
-      finding.differing.push_back({rank, std::string(field_of(about.kind)), value, most->first});
+      finding.differing.push_back({rank, std::string(field_of(about.aspect)), value, most->first});
   }
+}
+
+// The odd ones run an earlier call than most: they are missing in the later one. Of two numbers one
+// is the greater: all odd ones are behind, or all ahead.
+void name_behind(DiagnosisFinding& finding) {
+  if (finding.differing.empty()) return;
+  const DifferingRank& odd = finding.differing.front();
+  if (odd.expected != std::to_string(*finding.seq)) return;
+  finding.kind = DiagnosisKind::missing_rank;
+  for (const DifferingRank& row : finding.differing) finding.missing_ranks.push_back(row.rank);
+  finding.message += "; " + rank_words(finding.missing_ranks) + " " +
+                     std::string(is_or_are(finding.missing_ranks)) + " behind";
 }
 
 DiagnosisFinding finding_for(const Case& about) {
   DiagnosisFinding finding;
   const SeenCall& first = about.seen.front();
-  finding.kind = about.kind;
+  finding.kind = kind_of(about.aspect);
   const auto later = std::max_element(
       about.seen.begin(), about.seen.end(),
       [](const SeenCall& a, const SeenCall& b) { return a.call->number < b.call->number; });
   finding.seq = later->call->number;
   finding.op = op_word(first);
-  finding.message = std::string("PyTorch found that ranks do not agree in ") +
-                    std::string(field_of(about.kind)) + " at " + finding.op + " " +
-                    std::to_string(*finding.seq) + ":";
+  const std::string call = finding.op + " " + std::to_string(*finding.seq);
+  if (about.aspect == FingerprintAspect::nothing) {
+    finding.message = "PyTorch stopped the program since ranks do not agree at " + call +
+                      ", but does not print what differs";
+  } else {
+    finding.message = "PyTorch found that ranks do not agree in " +
+                      std::string(field_of(about.aspect)) + " at " + call + ":";
+  }
   name_odd(about, finding);
+  if (about.aspect == FingerprintAspect::number) name_behind(finding);
   for (const SeenCall& seen : about.seen) {
     finding.held.push_back(seen.call->rank);
     if (finding.evidence.size() < 8) finding.evidence.push_back(evidence_line(seen));
+  }
+  if (about.aspect == FingerprintAspect::device) {
+    finding.advice = "look for a tensor that only some ranks moved to the GPU";
+    return finding;
   }
   finding.advice =
       "look for a branch that only some ranks take, and for sizes that depend on the data of a "
@@ -98,19 +152,20 @@ DiagnosisFinding finding_for(const Case& about) {
 }
 
 std::vector<DiagnosisFinding> find_fingerprints(const std::vector<Witness>& witnesses) {
-  using Key = std::pair<std::pair<std::int64_t, std::int64_t>, DiagnosisKind>;
+  using Key = std::pair<std::pair<std::int64_t, std::int64_t>, FingerprintAspect>;
   std::map<Key, Case> cases;
   for (const Witness& witness : witnesses) {
     for (const CallPair& pair : witness.contradictions) {
-      const SeenCall a{&witness, &pair.first};
-      const SeenCall b{&witness, &pair.second};
-      const DiagnosisKind kind = kind_of(a, b);
+      const PrintedCall a{{&witness, &pair.first}, pair.first_device};
+      const PrintedCall b{{&witness, &pair.second}, pair.second_device};
+      const FingerprintAspect aspect = aspect_of(a, b);
       const auto numbers = std::minmax(pair.first.number, pair.second.number);
-      Case& about = cases.try_emplace({{numbers.first, numbers.second}, kind}, Case{kind, {}, {}})
-                        .first->second;
-      for (const SeenCall& seen : {a, b}) {
-        add_side(about.sides, value_of(seen, kind), seen.call->rank);
-        about.seen.push_back(seen);
+      Case& about =
+          cases.try_emplace({{numbers.first, numbers.second}, aspect}, Case{aspect, {}, {}})
+              .first->second;
+      for (const PrintedCall& printed : {a, b}) {
+        add_side(about.sides, value_of(printed, aspect), printed.seen.call->rank);
+        about.seen.push_back(printed.seen);
       }
     }
   }

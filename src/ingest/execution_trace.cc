@@ -226,10 +226,15 @@ class TraceReader {
       : source_(source), window_(source, head), measured_(measured), groups_(measured) {}
   void read();
   bool seen() const { return seen_; }
+  // Where the list of nodes stops to be one; empty: it is whole.
+  const std::string& stop() const { return stop_; }
+  std::int64_t odd_nodes() const { return odd_nodes_; }
 
  private:
+  void stop_at(const char* at, std::string_view why);
   bool find_nodes();
   bool next_node();
+  bool skip_junk(const char* at);
   void node(const Node& node, std::int64_t where);
   void call(const Node& node, std::int64_t where);
   void groups(const Node& node);
@@ -241,7 +246,8 @@ class TraceReader {
   Measured& measured_;
   GroupIndex groups_;
   bool seen_ = false;  // the list of nodes
-  bool cut_ = false;
+  std::string stop_;
+  std::int64_t odd_nodes_ = 0;
   std::map<std::string, std::vector<std::int64_t>, std::less<>> ranks_;  // by group
   std::unordered_map<std::int64_t, bool> in_call_;  // by node: it or a parent is a call
 };
@@ -273,6 +279,29 @@ bool TraceReader::find_nodes() {
   }
 }
 
+void TraceReader::stop_at(const char* at, std::string_view why) {
+  stop_ = std::string(why) + " at byte " + std::to_string(window_.offset(at));
+}
+
+// Passes over a value that is no node. False where there is none.
+bool TraceReader::skip_junk(const char* at) {
+  for (;;) {
+    Walker walker(at, window_.end());
+    walker.skip_value();
+    if (walker.state() == Scan::ok && walker.at() > at) {
+      measured_.notes.add(Note::odd_record, "byte " + std::to_string(window_.offset(at)));
+      ++odd_nodes_;
+      window_.use(walker.at());
+      return true;
+    }
+    if (walker.state() != Scan::need_more || !window_.refill()) {
+      stop_at(window_.begin(), walker.state() == Scan::need_more ? "ends" : "is no JSON any more");
+      return false;
+    }
+    at = window_.begin();
+  }
+}
+
 // False at the end of the list, or of the text.
 bool TraceReader::next_node() {
   for (;;) {
@@ -280,10 +309,7 @@ bool TraceReader::next_node() {
     while (at < window_.end() && (static_cast<unsigned char>(*at) <= ' ' || *at == ',')) ++at;
     if (at < window_.end() && *at == ']') return false;
     window_.use(at);
-    if (at < window_.end() && *at != '{') {
-      cut_ = true;
-      return false;
-    }
+    if (at < window_.end() && *at != '{') return skip_junk(at);
     Scan state = Scan::need_more;
     const char* end = at;
     if (at < window_.end()) {
@@ -299,12 +325,13 @@ bool TraceReader::next_node() {
         node(*read, where);
       } else {
         measured_.notes.add(Note::odd_record, "byte " + std::to_string(where));
+        ++odd_nodes_;
       }
       window_.use(end);
       return true;
     }
     if (state == Scan::bad || !window_.refill()) {
-      cut_ = true;
+      stop_at(window_.begin(), state == Scan::bad ? "is no JSON any more" : "ends");
       return false;
     }
   }
@@ -315,8 +342,7 @@ void TraceReader::read() {
   seen_ = true;
   while (next_node()) {
   }
-  if (cut_)
-    measured_.notes.add(Note::truncated, "byte " + std::to_string(window_.offset(window_.begin())));
+  if (!stop_.empty()) measured_.notes.add(Note::truncated, "the list of nodes " + stop_);
   // What stands behind the nodes says nothing more.
   std::string rest(std::size_t{64} << 10U, '\0');
   while (source_.read({rest.data(), rest.size()}) > 0) {
@@ -422,6 +448,15 @@ void read(Source& source, std::string_view head, Measured& measured) {
   reader.read();
   if (!reader.seen())
     throw Error(ErrorKind::input, source.name() + ": holds no list of nodes of an execution trace");
+  if (measured.calls.empty() && !reader.stop().empty())
+    throw Error(ErrorKind::input, source.name() + ": its list of nodes " + reader.stop() +
+                                      ", before any communication (" + std::string(kCommNode) +
+                                      "); the file was cut or damaged");
+  if (measured.calls.empty() && reader.odd_nodes() > 0)
+    throw Error(ErrorKind::input, source.name() + ": " + std::to_string(reader.odd_nodes()) +
+                                      " of its nodes cannot be read, and no other is communication"
+                                      " (" +
+                                      std::string(kCommNode) + ")");
   if (measured.calls.empty())
     throw Error(ErrorKind::input, source.name() + ": its nodes hold no communication (" +
                                       std::string(kCommNode) +

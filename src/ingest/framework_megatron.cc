@@ -77,6 +77,7 @@ bool MegatronReader::line(std::string_view text, std::int64_t number) {
             : text.find("times across") != std::string_view::npos  ? Form::all
                                                                    : Form::none;
     name_.clear();
+    ranks_begun_ = false;
     return true;
   }
   // A verbose line of DeepSpeed's communication logger holds "time (ms):", not this.
@@ -88,15 +89,14 @@ bool MegatronReader::line(std::string_view text, std::int64_t number) {
   return form_ == Form::all ? timer_of_rank(text, number) : timer(text, number);
 }
 
-void MegatronReader::add(std::string_view name, std::int64_t rank, Ns least, Ns most,
-                         std::int64_t number) {
+void MegatronReader::add(MeasuredTimer timer) {
   ++measured_.records;
-  measured_.timers.push_back({.name = std::string(name),
-                              .iteration = iteration_,
-                              .rank = rank,
-                              .least = least,
-                              .most = most,
-                              .where = number});
+  timer.iteration = iteration_;
+  measured_.timers.push_back(std::move(timer));
+}
+
+void MegatronReader::odd(std::int64_t number, std::string_view text) {
+  measured_.notes.add(Note::odd_record, example_line(number, text));
 }
 
 bool MegatronReader::training(std::string_view text, std::int64_t number) {
@@ -109,6 +109,7 @@ bool MegatronReader::training(std::string_view text, std::int64_t number) {
   const std::string_view of = trimmed_text(counted.substr(slash + 1));
   row.of = parse_int(of.substr(0, of.find_first_not_of("0123456789"))).value_or(-1);
   text.remove_prefix(at);
+  bool time_is_odd = false;
   while (!text.empty()) {
     const std::size_t bar = std::min(text.find('|'), text.size());
     const std::string_view part = text.substr(0, bar);
@@ -117,9 +118,20 @@ bool MegatronReader::training(std::string_view text, std::int64_t number) {
     if (colon == std::string_view::npos) continue;
     const std::string_view key = trimmed_text(part.substr(0, colon));
     const std::string_view value = current(part.substr(colon + 1));
-    if (key.ends_with(kElapsed)) row.time = milliseconds_to_ns(value).value_or(-1);
-    if (key == "TFLOPs" || key.starts_with("throughput per GPU"))
-      row.tflops_per_gpu = printed_number(value).value_or(-1);
+    if (key.ends_with(kElapsed)) {
+      row.time = milliseconds_to_ns(value).value_or(-1);
+      // The last part may be cut.
+      time_is_odd = row.time < 0 && !text.empty();
+    }
+    if (key == "TFLOPs" || key.starts_with("throughput per GPU")) {
+      const auto tflops = printed_number(value);
+      if (tflops && *tflops >= 0) row.tflops_per_gpu = *tflops;
+      if (!tflops || *tflops < 0) odd(number, trimmed_text(part));
+    }
+  }
+  if (time_is_odd) {
+    odd(number, counted);
+    return true;
   }
   // A line that was cut before its time tells nothing.
   if (row.time < 0) {
@@ -135,6 +147,7 @@ bool MegatronReader::training(std::string_view text, std::int64_t number) {
 void MegatronReader::one_line(std::string_view text, std::int64_t number) {
   while (!text.empty()) {
     const std::size_t bar = std::min(text.find('|'), text.size());
+    const std::size_t text_size = text.size();
     const std::string_view part = trimmed_text(text.substr(0, bar));
     text.remove_prefix(std::min(bar + 1, text.size()));
     if (part.empty()) continue;
@@ -144,7 +157,9 @@ void MegatronReader::one_line(std::string_view text, std::int64_t number) {
                           ? std::nullopt
                           : milliseconds_to_ns(current(part.substr(colon + 2)));
     if (time && is_name(name)) {
-      add(name, -1, -1, *time, number);
+      add({.name = std::string(name), .one = *time, .where = number});
+    } else if (bar < text_size) {
+      odd(number, part);
     } else {
       measured_.notes.add(Note::cut_log_line, example_line(number, part));
     }
@@ -164,18 +179,24 @@ bool MegatronReader::timer(std::string_view text, std::int64_t number) {
   if (!is_name(name)) return false;
   if (form_ == Form::max) {
     const auto most = milliseconds_to_ns(current(value));
-    if (!padded || !most) return false;
-    add(name, -1, -1, *most, number);
+    if (!padded) return false;
+    if (most) add({.name = std::string(name), .most = *most, .where = number});
+    if (!most) odd(number, trimmed_text(text));
     return true;
   }
   const std::size_t comma = value.find(',');
-  if (!value.starts_with('(') || !value.ends_with(')') || comma == std::string_view::npos)
-    return false;
+  if (!value.starts_with('(') || !value.ends_with(')') || comma == std::string_view::npos) {
+    if (padded) odd(number, trimmed_text(text));
+    return padded;
+  }
   const auto least = milliseconds_to_ns(trimmed_text(value.substr(1, comma - 1)));
   const auto most =
       milliseconds_to_ns(trimmed_text(value.substr(comma + 1, value.size() - comma - 2)));
-  if (!least || !most || *most < *least) return false;
-  add(name, -1, *least, *most, number);
+  if (!least || !most || *most < *least) {
+    odd(number, trimmed_text(text));
+  } else {
+    add({.name = std::string(name), .least = *least, .most = *most, .where = number});
+  }
   return true;
 }
 
@@ -185,9 +206,14 @@ bool MegatronReader::timer_of_rank(std::string_view text, std::int64_t number) {
   const std::size_t colon = text.rfind(':');
   if (at != std::string_view::npos && colon != std::string_view::npos && colon > at) {
     const auto rank = parse_int(trimmed_text(text.substr(at + 5, colon - at - 5)));
-    const auto time = milliseconds_to_ns(trimmed_text(text.substr(colon + 1)));
-    if (!rank || *rank < 0 || !time || name_.empty()) return false;
-    add(name_, *rank, -1, *time, number);
+    const std::string_view value = trimmed_text(text.substr(colon + 1));
+    const auto time = milliseconds_to_ns(value);
+    if (!rank || *rank < 0 || name_.empty()) return false;
+    if (time) {
+      time_of_rank(*rank, *time, number);
+    } else if (value.find(' ') == std::string_view::npos) {
+      odd(number, text);
+    }
     return true;
   }
   if (!text.ends_with(':')) return false;
@@ -195,7 +221,23 @@ bool MegatronReader::timer_of_rank(std::string_view text, std::int64_t number) {
   text.remove_prefix(std::min(text.find_last_of(" \t]") + 1, text.size()));
   if (!is_name(text)) return false;
   name_ = text;
+  ranks_begun_ = false;
   return true;
+}
+
+// All ranks of a list are one timer.
+void MegatronReader::time_of_rank(std::int64_t rank, Ns time, std::int64_t number) {
+  if (!ranks_begun_) {
+    add({.name = name_, .slowest = rank, .least = time, .most = time, .where = number});
+    ranks_begun_ = true;
+    return;
+  }
+  MeasuredTimer& timer = measured_.timers.back();
+  timer.least = std::min(timer.least, time);
+  if (time == timer.most) timer.slowest = -1;
+  if (time <= timer.most) return;
+  timer.most = time;
+  timer.slowest = rank;
 }
 
 }  // namespace commlens

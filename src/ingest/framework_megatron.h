@@ -24,11 +24,14 @@ class MegatronReader {
   void one_line(std::string_view text, std::int64_t number);
   bool timer(std::string_view text, std::int64_t number);
   bool timer_of_rank(std::string_view text, std::int64_t number);
-  void add(std::string_view name, std::int64_t rank, Ns least, Ns most, std::int64_t number);
+  void time_of_rank(std::int64_t rank, Ns time, std::int64_t number);
+  void add(MeasuredTimer timer);
+  void odd(std::int64_t number, std::string_view text);
 
   Measured& measured_;
   Form form_ = Form::none;       // of the list that goes on
   std::string name_;             // whose ranks follow
+  bool ranks_begun_ = false;     // the last timer is that one's
   std::int64_t iteration_ = -1;  // of the last training line
 };
 

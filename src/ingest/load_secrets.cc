@@ -104,6 +104,8 @@ void hide_secrets(Witness& witness) {
   for (CallPair& pair : witness.contradictions) {
     hide(pair.first);
     hide(pair.second);
+    texts.hide(pair.first_device);
+    texts.hide(pair.second_device);
   }
   if (witness.log) hide_in_log(*witness.log);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/source.h"
 #include "base/utf8.h"
+#include "ingest/nccl_tests_file.h"
 #include "ingest/nccl_tests_lines.h"
 
 namespace commlens {
@@ -20,6 +21,7 @@ class TableReader {
   TableReader(const std::string& file, std::optional<Op> op) : file_(file), given_(op) {}
 
   void line(std::string_view text);
+  void file(NcclTestsFile file);
   std::vector<CalibrationTable> finish();
 
  private:
@@ -46,14 +48,30 @@ void TableReader::line(std::string_view text) {
     case NcclTestsLines::Kind::begins: return end_table();
     case NcclTestsLines::Kind::odd: fail(lines_.fault());
     case NcclTestsLines::Kind::row: return row(lines_.row());
-    case NcclTestsLines::Kind::json:
-      for (const NcclTestsRow& json_row : read_nccl_tests_json(lines_.json()).rows) row(json_row);
+    case NcclTestsLines::Kind::json: {
+      const NcclTestsJson json = read_nccl_tests_json(lines_.json());
+      if (json.odd_sizes > 0) fail("a row of its results has no size");
+      for (const NcclTestsRow& json_row : json.rows) row(json_row);
       return;
+    }
     default: return;
   }
 }
 
+void TableReader::file(NcclTestsFile file) {
+  ++number_;
+  if (file.odd_rows > 0) fail("a row of its results has no size");
+  for (const NcclTestsRow& file_row : file.rows) row(file_row);
+  table_.ranks = file.ranks;
+  table_.hosts = file.hosts;
+  table_op_ = file.op;
+}
+
 void TableReader::row(const NcclTestsRow& row) {
+  if (row.cpu_time)
+    fail("its times are those of the host's calls alone; run it without -C (--report_cputime)");
+  if (!row.odd_figures.empty())
+    fail("\"" + printable(row.odd_figures.front()) + "\" stands where a figure should");
   if (!row.odd_wrong.empty())
     fail("\"" + printable(row.odd_wrong) + "\" stands where the number of wrong results should");
   double fastest = 0;
@@ -119,6 +137,14 @@ std::string read_text(const std::string& file) {
 std::vector<CalibrationTable> parse_nccl_tests(std::string_view text, const std::string& file,
                                                std::optional<Op> op) {
   TableReader reader(file, op);
+  if (is_nccl_tests_file(text)) {
+    try {
+      reader.file(read_nccl_tests_file(text, file));
+    } catch (const Error& error) {
+      throw Error(ErrorKind::usage, "--calibrate: " + std::string(error.what()));
+    }
+    return reader.finish();
+  }
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     reader.line(text.substr(0, end));

@@ -12,7 +12,6 @@
 namespace commlens {
 namespace {
 
-constexpr double kLongestMicroseconds = 1e12;
 constexpr std::string_view kJsonName = "\"nccl-tests structured output\"";
 
 // "build/all_reduce_perf" anywhere in a line.
@@ -34,26 +33,6 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-// 0 for "N/A"; nothing for what is no time.
-std::optional<double> time_of(std::string_view text) {
-  if (text == "N/A") return 0;
-  const auto time = printed_number(text);
-  return time && *time >= 0 && *time <= kLongestMicroseconds ? time : std::nullopt;
-}
-
-// How many results are wrong: "0", "N/A", "1.04858e+06". Nothing for what is no such number.
-std::optional<bool> any_wrong(std::string_view text) {
-  constexpr double kMostResults = 1e15;
-  if (text == "N/A") return false;
-  const auto number = printed_number(text);
-  if (!number || *number < 0 || *number > kMostResults || *number != std::floor(*number))
-    return std::nullopt;
-  return *number > 0;
-}
-
-// Two decimals say little of small bandwidths.
-double ratio_of(double algbw, double busbw) { return algbw >= 1 ? busbw / algbw : 0; }
-
 // One row of the structured output; the walker is in its object.
 NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
   NcclTestsRow row{.bytes = bytes};
@@ -66,13 +45,22 @@ NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
     const std::string name(key);
     const Token token = walker.value();
     const auto number = [&] { return printed_number(token.text).value_or(0); };
-    if (name == "count") row.count = whole_number(token.text).value_or(0);
+    const auto time = [&] {
+      const auto value = nccl_tests_time(token.text);
+      if (!value && token.text != "null") row.odd_figures.emplace_back(token.text.substr(0, 40));
+      return value.value_or(0);
+    };
+    if (name == "count") {
+      const auto count = whole_number(token.text);
+      if (!count) row.odd_figures.emplace_back(token.text.substr(0, 40));
+      row.count = count.value_or(0);
+    }
     if (name == "type") row.type = token.text.substr(0, 40);
     if (name == "redop" && token.text != "none") row.redop = token.text.substr(0, 40);
-    if (name == "oop_time") out = time_of(token.text).value_or(0);
-    if (name == "ip_time") in = time_of(token.text).value_or(0);
+    if (name == "oop_time") out = time();
+    if (name == "ip_time") in = time();
     if (name == "oop_wrong" || name == "ip_wrong") {
-      const auto wrong = any_wrong(token.text);
+      const auto wrong = nccl_tests_any_wrong(token.text);
       if (!wrong && token.text != "null") row.odd_wrong = token.text.substr(0, 40);
       row.wrong = row.wrong || wrong.value_or(false);
     }
@@ -80,11 +68,29 @@ NcclTestsRow json_row(Walker& walker, std::int64_t bytes) {
     if (name == "oop_busbw") busbw = number();
   }
   row.times = {out, in};
-  row.bus_ratio = ratio_of(algbw, busbw);
+  row.bus_ratio = nccl_tests_bus_ratio(algbw, busbw);
   return row;
 }
 
 }  // namespace
+
+std::optional<double> nccl_tests_time(std::string_view text) {
+  if (text == "N/A") return 0;
+  const auto time = printed_number(text);
+  return time && *time >= 0 && *time <= kLongestNcclTest ? time : std::nullopt;
+}
+
+std::optional<bool> nccl_tests_any_wrong(std::string_view text) {
+  constexpr double kMostResults = 1e15;
+  if (text == "N/A") return false;
+  const auto number = printed_number(text);
+  if (!number || *number < 0 || *number > kMostResults || *number != std::floor(*number))
+    return std::nullopt;
+  return *number > 0;
+}
+
+// Two decimals say little of small bandwidths.
+double nccl_tests_bus_ratio(double algbw, double busbw) { return algbw >= 1 ? busbw / algbw : 0; }
 
 std::optional<Op> op_of_nccl_test(std::string_view name) {
   // Hypercube is no operation of NCCL's.
@@ -179,14 +185,21 @@ NcclTestsLines::Kind NcclTestsLines::comment(const Words& words) {
       iterations_ = std::min<std::int64_t>(whole_number(words[i + 1]).value_or(0), 1'000'000);
   }
   if (begins) return Kind::begins;
-  if (!has("size") || !has("time") || !has("busbw")) return Kind::other;
+  if (!has("size") || !(has("time") || has("cputime")) || !has("busbw")) return Kind::other;
+  heading(words);
+  return Kind::heads;
+}
+
+void NcclTestsLines::heading(const Words& words) {
+  timestamped_ = words.back() == "timestamp";
+  cpu_times_ = std::find(words.begin(), words.end(), "cputime") != words.end();
+  const std::size_t end = words.size() - (timestamped_ ? 1 : 0);
   times_.clear();
   wrongs_.clear();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "time") times_.push_back(words.size() - i);
-    if (words[i] == "#wrong") wrongs_.push_back(words.size() - i);
+  for (std::size_t i = 0; i < end; ++i) {
+    if (words[i] == "time" || words[i] == "cputime") times_.push_back(end - i);
+    if (words[i] == "#wrong") wrongs_.push_back(end - i);
   }
-  return Kind::heads;
 }
 
 NcclTestsLines::Kind NcclTestsLines::odd(std::string why) {
@@ -194,15 +207,20 @@ NcclTestsLines::Kind NcclTestsLines::odd(std::string why) {
   return Kind::odd;
 }
 
-NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
+NcclTestsLines::Kind NcclTestsLines::read_row(Words words) {
+  // "2025-10-03 12:34:56"
+  if (timestamped_ && words.back().find(':') != std::string_view::npos) words.pop_back();
+  if (timestamped_ && words.back().find('-', 1) != std::string_view::npos) words.pop_back();
+  if (words.size() < 3) return odd("a row of the table ends early");
   if (times_.empty()) return odd("a row of figures before the heading that names its columns");
   row_ = {.bytes = *whole_number(words[0]),
           .count = *whole_number(words[1]),
-          .type = std::string(words[2].substr(0, 40))};
+          .type = std::string(words[2].substr(0, 40)),
+          .cpu_time = cpu_times_};
   for (const std::size_t place : times_) {
     if (place + 2 > words.size()) return odd("a row of the table ends early");
     const std::string_view text = words[words.size() - place];
-    const auto time = time_of(text);
+    const auto time = nccl_tests_time(text);
     if (!time)
       return odd("\"" + printable(text.substr(0, 40)) +
                  "\" stands where a time in microseconds should");
@@ -211,7 +229,7 @@ NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
   for (const std::size_t place : wrongs_) {
     if (place > words.size()) continue;
     const std::string_view text = words[words.size() - place];
-    const auto wrong = any_wrong(text);
+    const auto wrong = nccl_tests_any_wrong(text);
     if (!wrong)
       return odd("\"" + printable(text.substr(0, 40)) +
                  "\" stands where the number of wrong results should");
@@ -221,8 +239,8 @@ NcclTestsLines::Kind NcclTestsLines::read_row(const Words& words) {
   if (first > 3 && !whole_number(words[3]) && words[3] != "-1" && words[3] != "none")
     row_.redop = words[3].substr(0, 40);
   if (first + 2 < words.size())
-    row_.bus_ratio = ratio_of(printed_number(words[first + 1]).value_or(0),
-                              printed_number(words[first + 2]).value_or(0));
+    row_.bus_ratio = nccl_tests_bus_ratio(printed_number(words[first + 1]).value_or(0),
+                                          printed_number(words[first + 2]).value_or(0));
   rows_since_devices_ = true;
   return Kind::row;
 }
@@ -241,6 +259,7 @@ NcclTestsJson read_nccl_tests_json(std::string_view text) {
     if (!walker.enter_object()) continue;
     while (walker.next_key(key)) {
       const auto bytes = whole_number(key);
+      if (!bytes) ++result.odd_sizes;
       if (!walker.enter_object()) continue;
       NcclTestsRow row = json_row(walker, bytes.value_or(0));
       if (walker.state() == Scan::ok && bytes) result.rows.push_back(std::move(row));

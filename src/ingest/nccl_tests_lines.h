@@ -21,6 +21,10 @@ struct NcclTestsRow {
   // algorithm bandwidth as printed, 0 where these do not tell.
   std::vector<double> times = {};
   double bus_ratio = 0;
+  bool cpu_time = false;        // `times` are of the host's calls alone
+  std::int64_t iterations = 0;  // 0: as the run says
+  // Figures of the structured output that are none, as they stand: what they should say is unknown.
+  std::vector<std::string> odd_figures = {};
   bool wrong = false;          // its check found results that are not those of the operation
   std::string odd_wrong = {};  // what stands where their number should; empty: it is one
 };
@@ -34,8 +38,9 @@ struct NcclTestsRow {
 //   ...
 //    1048576    262144   float   sum    -1   74.78   14.02   24.54      0  76.17   13.77   24.09 0
 //
-// Columns are counted from the end of a row: those of operations without a reduction leave "redop"
-// blank.
+// Columns are those of the heading, counted from the end of a row: operations without a reduction
+// leave "redop" blank. With -C "cputime" stands for "time"; with -T a last column "timestamp" holds
+// a date and a time, two words.
 class NcclTestsLines {
  public:
   enum class Kind : std::uint8_t {
@@ -60,7 +65,7 @@ class NcclTestsLines {
  private:
   using Words = std::vector<std::string_view>;
   Kind comment(const Words& words);
-  Kind read_row(const Words& words);
+  Kind read_row(Words words);
   Kind odd(std::string why);
   void name_run(std::optional<Op> op);
   void begin_run();
@@ -72,6 +77,10 @@ class NcclTestsLines {
   std::set<std::string, std::less<>> hosts_;
   std::set<std::int64_t> ranks_;
   std::int64_t iterations_ = 0;
+  void heading(const Words& words);
+
+  bool cpu_times_ = false;
+  bool timestamped_ = false;
   std::vector<std::size_t> times_;   // places of the time columns, from the end of a row
   std::vector<std::size_t> wrongs_;  // of "#wrong", likewise
   NcclTestsRow row_;
@@ -85,9 +94,18 @@ std::optional<Op> op_of_nccl_test(std::string_view name);
 // The rows of the structured output. `whole` is false where the text ends early.
 struct NcclTestsJson {
   std::vector<NcclTestsRow> rows;
+  std::int64_t odd_sizes = 0;  // rows whose size is none
   bool whole = true;
 };
 NcclTestsJson read_nccl_tests_json(std::string_view text);
+
+inline constexpr double kLongestNcclTest = 1e12;  // microseconds
+// Microseconds; 0 for "N/A"; nothing for what is no time.
+std::optional<double> nccl_tests_time(std::string_view text);
+// Whether any results are wrong, of "0", "N/A", "1.04858e+06". Nothing for what is no such number.
+std::optional<bool> nccl_tests_any_wrong(std::string_view text);
+// Bus over algorithm bandwidth; 0 where these are too small for their decimals to tell it.
+double nccl_tests_bus_ratio(double algbw, double busbw);
 
 // Bytes of one element of this type; -1 where it is not known.
 std::int64_t nccl_tests_element(std::string_view type);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ingest/measured_format.h"
 #include "ingest/measured_text.h"
+#include "ingest/nccl_tests_file.h"
 #include "ingest/nccl_tests_lines.h"
 
 namespace commlens {
@@ -53,6 +54,7 @@ class RunReader {
  public:
   explicit RunReader(Measured& measured) : measured_(measured) {}
   void line(std::string_view text, std::int64_t number);
+  void file(const NcclTestsFile& file);
   void finish() { end_table(); }
   bool seen() const { return seen_; }
 
@@ -62,6 +64,9 @@ class RunReader {
     std::int64_t number = 0;
   };
   void take(const NcclTestsRow& row, std::int64_t number);
+  void note_odd(std::int64_t count, const std::string& where) {
+    if (count > 0) measured_.notes.add(Note::odd_record, where, count);
+  }
   void end_table();
   void add(const Row& row, const Told& told, std::int64_t ranks);
 
@@ -90,6 +95,7 @@ void RunReader::line(std::string_view text, std::int64_t number) {
       end_table();
       const NcclTestsJson json = read_nccl_tests_json(lines_.json());
       if (!json.whole) measured_.notes.add(Note::truncated, "line " + std::to_string(number));
+      note_odd(json.odd_sizes, "line " + std::to_string(number));
       for (const NcclTestsRow& row : json.rows) take(row, number);
       return end_table();
     }
@@ -97,7 +103,19 @@ void RunReader::line(std::string_view text, std::int64_t number) {
   }
 }
 
+void RunReader::file(const NcclTestsFile& file) {
+  seen_ = true;
+  note_odd(file.odd_rows, "line 1");
+  for (const NcclTestsRow& row : file.rows) take(row, 1);
+  op_ = file.op;
+  ranks_ = file.ranks;
+  hosts_ = file.hosts;
+  iterations_ = file.iterations;
+  end_table();
+}
+
 void RunReader::take(const NcclTestsRow& row, std::int64_t number) {
+  note_odd(static_cast<std::int64_t>(row.odd_figures.size()), "line " + std::to_string(number));
   if (!row.odd_wrong.empty())
     return measured_.notes.add(Note::odd_record, "line " + std::to_string(number));
   ++measured_.records;
@@ -141,13 +159,14 @@ void RunReader::add(const Row& row, const Told& told, std::int64_t ranks) {
     call.bus_factor = told.bus_factor;
     call.in_place = i > 0;
     call.run = run_;
-    call.count = iterations_;
+    const std::int64_t iterations = row.row.iterations > 0 ? row.row.iterations : iterations_;
+    call.count = iterations;
     call.bytes = row.row.bytes;
     call.message = row.row.bytes;
     call.dtype = measured_.strings.intern(row.row.type);
-    call.timed_by = TimedBy::test_loop;
+    call.timed_by = row.row.cpu_time ? TimedBy::enqueue_loop : TimedBy::test_loop;
     const auto mean = static_cast<Ns>(std::llround(row.row.times[i] * 1000));
-    if (iterations_ == 0 || __builtin_mul_overflow(mean, iterations_, &call.time)) {
+    if (iterations == 0 || __builtin_mul_overflow(mean, iterations, &call.time)) {
       call.count = -1;
       call.time = mean;
     }
@@ -159,6 +178,7 @@ void RunReader::add(const Row& row, const Told& told, std::int64_t ranks) {
 }
 
 bool sniff(std::string_view head) {
+  if (is_nccl_tests_file(head)) return true;
   if (head.find("busbw") == std::string_view::npos) return false;
   NcclTestsLines lines;
   while (!head.empty()) {
@@ -172,10 +192,18 @@ bool sniff(std::string_view head) {
 
 void read(Source& source, std::string_view head, Measured& measured) {
   RunReader reader(measured);
-  read_measured_lines(
-      source, head, measured,
-      [&reader](std::string_view line, std::int64_t number) { reader.line(line, number); });
-  reader.finish();
+  if (is_nccl_tests_file(head)) {
+    const std::string text = read_nccl_tests_text(source, head);
+    note_measured_end(source, measured);
+    const NcclTestsFile file = read_nccl_tests_file(text, source.name());
+    if (!file.truncation.empty()) measured.notes.add(Note::truncated, file.truncation);
+    reader.file(file);
+  } else {
+    read_measured_lines(
+        source, head, measured,
+        [&reader](std::string_view line, std::int64_t number) { reader.line(line, number); });
+    reader.finish();
+  }
   if (measured.calls.empty())
     throw Error(ErrorKind::input,
                 source.name() + (reader.seen() ? ": its table has no row with a size and a "

@@ -66,6 +66,24 @@ std::optional<WitnessCall> call_of(std::string_view text, std::int64_t line, Wit
   return call;
 }
 
+// Behind "TensorDeviceTypes=" one "device=cuda" for each tensor, among the tensor's other options.
+StringId devices_of(std::string_view text, Witness& witness) {
+  constexpr std::string_view kDevice = "device=";
+  constexpr std::size_t kLongestList = 200;
+  std::string list;
+  std::size_t at = text.find("TensorDeviceTypes=");
+  while (at < text.size() && list.size() < kLongestList) {
+    at = text.find(kDevice, at);
+    if (at == std::string_view::npos) break;
+    at += kDevice.size();
+    const std::size_t end = std::min(text.find_first_of(",): ", at), text.size());
+    list +=
+        (list.empty() ? "" : ",") + std::string(text.substr(at, std::min(end - at, kLongestList)));
+    at = end;
+  }
+  return list.empty() ? StringId() : witness.strings.intern(list);
+}
+
 bool is_same_call(const WitnessCall& a, const WitnessCall& b) {
   return a.rank == b.rank && a.number == b.number && a.op_text == b.op_text &&
          a.in_shape == b.in_shape && a.in_dtype == b.in_dtype;
@@ -81,15 +99,23 @@ bool add_fingerprints(std::string_view line, std::int64_t number, Witness& witne
   const std::size_t second = line.find("but Rank ");
   if (first == std::string_view::npos || second == std::string_view::npos || first >= second)
     return false;
-  const auto a = call_of(line.substr(first, second - first), number, witness);
-  const auto b = call_of(line.substr(second), number, witness);
+  // What stands behind the second call names the aspects in which they differ.
+  const std::string_view first_text = line.substr(first, second - first);
+  const std::string_view second_text =
+      line.substr(second, line.find("Collectives differ in", second) - second);
+  const auto a = call_of(first_text, number, witness);
+  const auto b = call_of(second_text, number, witness);
   if (!a || !b || a->rank == b->rank) return false;
+  const StringId device_a = devices_of(first_text, witness);
+  const StringId device_b = devices_of(second_text, witness);
   const bool known = std::any_of(
       witness.contradictions.begin(), witness.contradictions.end(), [&](const CallPair& pair) {
-        return (is_same_call(pair.first, *a) && is_same_call(pair.second, *b)) ||
-               (is_same_call(pair.first, *b) && is_same_call(pair.second, *a));
+        return (is_same_call(pair.first, *a) && is_same_call(pair.second, *b) &&
+                pair.first_device == device_a && pair.second_device == device_b) ||
+               (is_same_call(pair.first, *b) && is_same_call(pair.second, *a) &&
+                pair.first_device == device_b && pair.second_device == device_a);
       });
-  if (!known) witness.contradictions.push_back({*a, *b});
+  if (!known) witness.contradictions.push_back({*a, *b, device_a, device_b});
   return true;
 }
 

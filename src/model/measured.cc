@@ -13,6 +13,7 @@ std::string_view timed_by_name(TimedBy by) {
     case TimedBy::unsaid: return "unsaid";
     case TimedBy::blocking_call: return "blocking_call";
     case TimedBy::test_loop: return "test_loop";
+    case TimedBy::enqueue_loop: return "enqueue_loop";
   }
   return "";
 }

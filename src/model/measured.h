@@ -30,8 +30,9 @@ enum class TimedBy : std::uint8_t {
   unsaid,          // by one of the three above; the record does not say which
   blocking_call,   // the caller's clock around a call that was made to block
   test_loop,       // mean of a benchmark's iterations
+  enqueue_loop,    // the same, of the host's calls alone: not what the operations took
 };
-inline constexpr int kTimedByCount = static_cast<int>(TimedBy::test_loop) + 1;
+inline constexpr int kTimedByCount = static_cast<int>(TimedBy::enqueue_loop) + 1;
 std::string_view timed_by_name(TimedBy by);
 
 // A communicator or process group, as this file names it.
@@ -85,10 +86,11 @@ struct MeasuredCall {
 struct MeasuredTimer {
   std::string name;
   std::int64_t iteration = -1;  // of the training line before it; -1: none
-  std::int64_t rank = -1;       // global; -1: of all, or not told
+  std::int64_t slowest = -1;    // the global rank that `most` is of; -1: several, or not told
   Ns least = -1;                // per iteration, over ranks; -1: not told
-  Ns most = -1;
-  std::int64_t where = -1;  // line
+  Ns most = -1;                 // likewise
+  Ns one = -1;                  // per iteration, of a rank that is not told; -1: of all ranks
+  std::int64_t where = -1;      // line
 };
 
 // A line about one interval of training.

@@ -42,7 +42,7 @@ void MeasuredStats::add(const MeasuredCall& call, std::int64_t group_size) {
   add_to(timed_, calls);
   one_by_one_ = one_by_one_ && call.count == 1;
   if (one_by_one_) durations_.push_back(call.time);
-  if (!sized || call.time == 0) return;
+  if (!sized || call.time == 0 || call.timed_by == TimedBy::enqueue_loop) return;
   bandwidth_bytes_ += static_cast<double>(bytes);
   add_to(bandwidth_time_, call.time);
   const auto factor = call.bus_factor >= 0 ? std::optional(call.bus_factor)

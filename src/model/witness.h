@@ -75,6 +75,8 @@ struct WitnessProgress {
 struct CallPair {
   WitnessCall first;
   WitnessCall second;
+  StringId first_device;  // of its tensors: "cuda", several with commas; none: unknown
+  StringId second_device;
 };
 
 struct Witness {

@@ -22,6 +22,18 @@
 namespace commlens {
 namespace {
 
+// A log in which some line is NCCL's and none tells of a communicator, a call or a fault: tables of
+// benchmarks are printed between such lines.
+bool tells_of_no_call(const Witness& witness) {
+  if (witness.log == nullptr) return false;
+  const LogFacts& log = *witness.log;
+  const auto is_row = [](const LogEvent& event) { return event.kind == LogEventKind::result_row; };
+  return log.comms.empty() && log.calls.empty() && log.channels.empty() && log.interfaces.empty() &&
+         std::all_of(log.events.begin(), log.events.end(), is_row) && log.settings.empty() &&
+         log.watchdog.empty() && log.desync.empty() && log.timings.empty() &&
+         witness.contradictions.empty();
+}
+
 // Timelines among the inputs: what they tell of how far each rank got.
 void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions& options,
                     unsigned threads, std::vector<LoadedWitness>& loaded) {
@@ -30,12 +42,16 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < found.size(); ++i) {
     // Standard input cannot be read a second time.
-    if (loaded[i].usable || !loaded[i].witness.format.empty() || found[i].path == "-") continue;
+    const bool is_read =
+        loaded[i].usable ? !tells_of_no_call(loaded[i].witness) : !loaded[i].witness.format.empty();
+    if (is_read || found[i].path == "-") continue;
     rest.push_back(found[i]);
     rows.push_back(i);
   }
   const LoadOptions how{.input_format = {}, .jobs = threads, .progress = {}};
   load(rest, how, [&](std::size_t i, LoadedInput&& input) {
+    const bool is_log = loaded[rows[i]].usable;
+    if (is_log && (!input.usable || !input.is_measured)) return;
     if (!input.usable) {
       // A format that is known and whose file could not be used at all says more than that it is of
       // none.
@@ -43,6 +59,12 @@ void read_timelines(const std::vector<FoundInput>& found, const DiagnoseOptions&
       return;
     }
     if (input.is_measured) {
+      if (is_log) {
+        LoadedWitness unused;
+        unused.skipped = !rest[i].named;
+        unused.witness.path = input.path;
+        loaded[rows[i]] = std::move(unused);
+      }
       loaded[rows[i]].measured = input.format;
       loaded[rows[i]].trouble =
           input.path + ": is of format " + input.format +
