@@ -36,11 +36,11 @@ SHARED = {
     "analysis": "analysis",
     "diagnose": "verdict joint words",
     "advice": "advice candidate words",
-    "report": "writer",
+    "report": "writer timeline",
 }
 # The files whose work it is to know all of them.
 LISTS = {"ingest/formats", "ingest/load", "ingest/load_witness", "ingest/measured_formats", "ingest/witness_formats", "analysis/analyses",
-         "advice/finders", "diagnose/verdicts", "report/writers"}
+         "advice/finders", "diagnose/verdicts", "report/timeline_out", "report/writers"}
 
 # (header, where it may be included, why not elsewhere); places are full matches of "folder/file.ext".
 LIBRARIES = [

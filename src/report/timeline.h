@@ -1,5 +1,4 @@
-// One timeline of all ranks, in the Chrome trace format: ui.perfetto.dev and chrome://tracing open
-// it.
+// One timeline of all ranks, in a format that ui.perfetto.dev opens.
 #pragma once
 
 #include <vector>
@@ -18,6 +17,6 @@ struct TimelineOptions {
 };
 
 // The job is classified, and the figures of its devices' windows are there.
-void write_chrome_timeline(const Job& job, const TimelineOptions& options, Sink& sink);
+void write_timeline(const Job& job, const TimelineOptions& options, Sink& sink);
 
 }  // namespace commlens

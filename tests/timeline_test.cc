@@ -1,6 +1,6 @@
 // Timelines are read back with a strict little JSON reader that keeps numbers as text, so that
 // times are compared to the nanosecond.
-#include "report/chrome_timeline.h"
+#include "report/timeline.h"
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,9 @@
 #include "match/classify.h"
 #include "match/exposure.h"
 #include "report/chrome_events.h"
-#include "report/chrome_lanes.h"
-#include "report/chrome_style.h"
+#include "report/timeline_lanes.h"
+#include "report/timeline_style.h"
+#include "report/timeline_texts.h"
 
 namespace commlens {
 namespace {
@@ -207,7 +208,7 @@ Timeline read_timeline(const std::string& text) {
 
 std::string write(const Job& job, const TimelineOptions& options = {}) {
   Sink sink;
-  write_chrome_timeline(job, options, sink);
+  write_timeline(job, options, sink);
   return sink.text();
 }
 
@@ -303,11 +304,13 @@ TEST(CommStyle, StatesHaveTheirHues) {
   const Exposure hidden{.busy = 100, .hidden = 95, .exposed = 5, .in_window = true};
   const Exposure partly{.busy = 100, .hidden = 59, .exposed = 41, .in_window = true};
   const Exposure exposed{.busy = 100, .hidden = 0, .exposed = 100, .in_window = true};
+  TimelineTexts texts;
+  const CommWords words(texts);
   for (int i = 0; i < kOpCount; ++i) {
-    const auto hue = [i](const Exposure& figures) {
-      std::string name;
-      append_comm_name(name, static_cast<Op>(i), comm_state(figures), figures);
-      return perfetto_hue(std::string_view(name).substr(1, name.size() - 2));
+    const auto hue = [&](const Exposure& figures) {
+      const SliceName name = words.name(static_cast<Op>(i), comm_state(figures), figures);
+      return perfetto_hue(std::string(texts.get(name.before)) + std::to_string(*name.number) +
+                          std::string(texts.get(name.after)));
     };
     EXPECT_TRUE(hue(hidden) >= 95 && hue(hidden) < 190);
     EXPECT_TRUE(hue(partly) >= 45 && hue(partly) < 90);
@@ -331,7 +334,7 @@ TEST(CommStyle, States) {
 }
 
 // compute [0,4000) [6000,8000), all-reduce [3000,7000): hidden 2000, exposed [4000,6000).
-TEST(ChromeTimeline, OneRank) {
+TEST(Timeline, OneRank) {
   Job job =
       make_job({make_rank(3, {{"gemm", {1'000'000, 1'004'000}},
                               {"gemm", {1'006'000, 1'008'000}},
@@ -368,7 +371,7 @@ TEST(ChromeTimeline, OneRank) {
   EXPECT_EQ(timeline.on("exposed communication")[0].time, (Interval{4000, 6000}));
 }
 
-TEST(ChromeTimeline, GroupsAndTypes) {
+TEST(Timeline, GroupsAndTypes) {
   Job job = make_job({make_rank(0, {{kAllReduce, {0, 10}, 24}})});
   CommOp& op = job.ranks[0].devices[0].comm[0];
   job.ranks[0].groups = {{.name = "3", .description = "mesh_tp", .size = 4, .ranks = {0, 1, 2, 3}}};
@@ -381,7 +384,7 @@ TEST(ChromeTimeline, GroupsAndTypes) {
   EXPECT_EQ(slice.arg("dtype"), "BFloat16");
 }
 
-TEST(ChromeTimeline, OverlapGoesToLanes) {
+TEST(Timeline, OverlapGoesToLanes) {
   const Job job = make_job({make_rank(0, {{"a", {0, 10}},
                                           {"b", {2, 6}},   // inside a
                                           {"c", {4, 12}},  // partly over a
@@ -398,7 +401,7 @@ TEST(ChromeTimeline, OverlapGoesToLanes) {
   EXPECT_EQ(names("stream 7: compute (3)"), "c");
 }
 
-TEST(ChromeTimeline, OddNames) {
+TEST(Timeline, OddNames) {
   std::string longest(399, 'x');
   longest += "\u20AC and more";
   const Job job = make_job({make_rank(0, {{"quote \" back \\ line \n bell \a del \x7F", {0, 1}},
@@ -414,7 +417,7 @@ TEST(ChromeTimeline, OddNames) {
 }
 
 // Rank 0 starts 1 us before rank 1 by the clock; rank 2 does not tell the time of day.
-TEST(ChromeTimeline, Clocks) {
+TEST(Timeline, Clocks) {
   std::vector<RankTimeline> ranks;
   for (int i = 0; i < 3; ++i) ranks.push_back(make_rank(i, {{"gemm", {5000, 6000}}}));
   ranks[0].recording.clock_base = 1'000'000'000'000;
@@ -435,7 +438,7 @@ TEST(ChromeTimeline, Clocks) {
 }
 
 // Rank 0 computes until 1000, then the path is on rank 1, then on rank 0 again.
-TEST(ChromeTimeline, TheCriticalPathHasTracksAndArrows) {
+TEST(Timeline, TheCriticalPathHasTracksAndArrows) {
   std::vector<RankTimeline> ranks;
   ranks.push_back(make_rank(0, {{"gemm", {0, 1000}}, {"relu", {2500, 4000}}}));
   ranks.push_back(make_rank(1, {{kAllReduce, {500, 2500}}}));
@@ -474,7 +477,7 @@ TEST(ChromeTimeline, TheCriticalPathHasTracksAndArrows) {
   EXPECT_TRUE(read_timeline(write(job, {.clip_to_window = true})).on("critical path").empty());
 }
 
-TEST(ChromeTimeline, RunsDevicesAndEmptyRanks) {
+TEST(Timeline, RunsDevicesAndEmptyRanks) {
   std::vector<RankTimeline> ranks;
   ranks.push_back(make_rank(0, {{"gemm", {0, 1}}, {"gemm", {0, 1}, 7, ActivityKind::kernel, 1}}));
   ranks.push_back(make_rank(1, {{"gemm", {0, 1}}}));
@@ -487,7 +490,7 @@ TEST(ChromeTimeline, RunsDevicesAndEmptyRanks) {
   EXPECT_TRUE(read_timeline(write(Job{})).slices.empty());
 }
 
-TEST(ChromeTimeline, HostIntervals) {
+TEST(Timeline, HostIntervals) {
   RankTimeline rank = make_rank(0, {});
   Recording& recording = rank.recording;
   recording.threads = {{1, 1}};
@@ -506,7 +509,7 @@ TEST(ChromeTimeline, HostIntervals) {
 }
 
 // Window [10, 20): whole slices that meet it, exposed spans cut to it.
-TEST(ChromeTimeline, ClipsToWindow) {
+TEST(Timeline, ClipsToWindow) {
   Job job = make_job({make_rank(0, {{"before", {0, 10}},
                                     {"in", {18, 22}},
                                     {"after", {20, 30}},
@@ -584,7 +587,7 @@ void check_rank(const RankTimeline& rank, const Timeline& timeline, Ns shift) {
   }
 }
 
-TEST(ChromeTimeline, RandomJobs) {
+TEST(Timeline, RandomJobs) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const Job job = random_job(random);

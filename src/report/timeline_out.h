@@ -1,0 +1,41 @@
+// Where a timeline is written to. What is on it is decided by others (report/timeline.h): a format
+// only says which bytes stand for an event.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/sink.h"
+#include "report/chrome_events.h"
+#include "report/timeline_event.h"
+
+namespace commlens {
+
+class TimelineOut {
+ public:
+  // Threads are numbered from `first_thread`, which lies beyond all ids of processes: Perfetto
+  // takes a thread with its process's id for its main thread, and once named threads by their id
+  // alone.
+  TimelineOut(Sink& sink, std::int64_t first_thread);
+  TimelineOut(const TimelineOut&) = delete;
+  TimelineOut& operator=(const TimelineOut&) = delete;
+  ~TimelineOut() = default;
+
+  TimelineTexts& texts() { return texts_; }
+  // `origin`: the time of day of the moment 0, in nanoseconds since the epoch, where it is known.
+  void begin(std::optional<Ns> origin);
+  void end();
+  // Both are shown in the order of their ids.
+  void name_process(std::int64_t process, std::string_view name);
+  std::int64_t open_thread(std::int64_t process, std::string_view name);  // its id
+  // The slices of one thread come by time and do not overlap.
+  void slice(const SliceEvent& event);
+
+ private:
+  TimelineTexts texts_;
+  ChromeEvents events_;
+  std::int64_t next_thread_;
+};
+
+}  // namespace commlens
