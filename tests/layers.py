@@ -47,7 +47,7 @@ LIBRARIES = [
     (r"CLI/.*", r"cli/args\w*\.cc", "compiles for seconds: only cli/args*.cc may include it"),
     (r"regex", r"", "compiles for seconds: do not use it"),
     (r"iostream", r"cli/.*\.cc", "only cli/*.cc talks to the terminal: append to a Sink"),
-    (r"(fmt/.*|simdjson\.h|sqlite3\.h)", r".*\.cc", "only in .cc files: it is slow to compile"),
+    (r"(fmt/.*|protozero/.*|simdjson\.h|sqlite3\.h)", r".*\.cc", "only in .cc files: it is slow to compile"),
 ]
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 

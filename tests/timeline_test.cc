@@ -18,6 +18,7 @@
 #include "match/classify.h"
 #include "match/exposure.h"
 #include "report/chrome_events.h"
+#include "report/perfetto_events.h"
 #include "report/timeline_lanes.h"
 #include "report/timeline_style.h"
 #include "report/timeline_texts.h"
@@ -289,6 +290,94 @@ TEST(TraceText, CutsBetweenCharacters) {
   EXPECT_EQ(cut_text("abc\u00E4e", 4), "abc...");
   EXPECT_EQ(cut_text("ab\u20ACe", 4), "ab...");
   EXPECT_EQ(cut_text("\x80\x80\x80\x80\x80\x80", 4), "\x80...");
+}
+
+// Without blanks, as in "0a15 5001".
+std::string packed(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4U];
+    text += "0123456789abcdef"[static_cast<unsigned char>(byte) & 15U];
+  }
+  return text;
+}
+
+// Bytes by hand: each packet is 0a and its length; 50 01 is the sequence; a field's number times
+// eight plus its wire type is its tag.
+TEST(PerfettoText, PacketsByHand) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  events.begin(1000);
+  events.name_process(1, "p");
+  events.name_thread(1, 2, "t");
+  SliceEvent slice{.process = 1,
+                   .thread = 2,
+                   .start = 5,
+                   .length = 3,
+                   .name = {},
+                   .colour = {},
+                   .arguments = {},
+                   .arrow_out = 1};
+  slice.name.before = texts.id("g");
+  slice.category = texts.id("c");
+  events.slice(slice);
+  EXPECT_EQ(hex(sink.text()),
+            packed("0a15 5001 6801 320f 0a04 0806 1000 0a05 0801 10e807 1006"
+                   "0a10 5001 e2030b 0801 1a07 0801 1801 320170"
+                   "0a12 5001 e2030d 0802 2209 0801 1002 1802 2a0174"
+                   "0a0d 5001 6802 6207 1205 0802 120167"
+                   "0a0d 5001 6802 6207 0a05 0803 120163"
+                   "0a1a 5001 4005 6802 5a12 4801 5802 5002 1803 f9020100000000000000"
+                   "0a0a 5001 4008 5a04 4802 5802"));
+}
+
+// Arguments of each type: text 3 is the key (number 4), 64 bits of 2.5, -1 as the largest varint.
+TEST(PerfettoText, Arguments) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  SliceEvent slice{.thread = 2, .name = {}, .colour = {}, .arguments = {}};
+  slice.name.before = slice.category = texts.id("g");
+  texts.id("not used");
+  const TextId key = texts.id("k");
+  const std::vector<Argument> arguments{
+      {key, std::int64_t{-1}}, {key, 2.5}, {key, true}, {key, key}};
+  slice.arguments = arguments;
+  events.slice(slice);
+  const std::string text = hex(sink.text());
+  const std::string expected = packed(
+      "220d 0804 20ffffffffffffffffff01 220b 0804 290000000000000440 2204 0804 1001"
+      "2205 0804 880104");
+  EXPECT_NE(text.find(expected), std::string::npos) << text;
+}
+
+// Where the end does not fit, it is the last moment; bytes of a name that a reader trips over are
+// replaced.
+TEST(PerfettoText, HostileTimesAndNames) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  SliceEvent slice{.thread = 2,
+                   .start = std::numeric_limits<Ns>::max() - 1,
+                   .length = 5,
+                   .name = {},
+                   .colour = {},
+                   .arguments = {}};
+  slice.name.before = texts.id(std::string_view("bad \xFF\xC3(\0", 8));
+  slice.category = texts.id("c");
+  events.slice(slice);
+  EXPECT_NE(sink.text().find("bad \uFFFD\uFFFD(\uFFFD"), std::string::npos);
+  EXPECT_TRUE(hex(sink.text())
+                  .ends_with("40ffffffffffffffff7f"
+                             "5a04"
+                             "4802"
+                             "5802"));
 }
 
 // Hues worked out with the function of Perfetto's interface, in JavaScript's arithmetic.

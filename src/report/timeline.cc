@@ -46,7 +46,7 @@ void write_timeline(const Job& job, const TimelineOptions& options, Sink& sink) 
   for (const RankTimeline& rank : job.ranks)
     processes += std::max<std::int64_t>(1, static_cast<std::int64_t>(rank.devices.size()));
 
-  TimelineOut out(sink, processes + 1);
+  TimelineOut out(options.format, sink, processes + 1);
   out.begin(places.origin);
   const PathTracks path(job, places);
   std::int64_t process = 0;

@@ -5,10 +5,12 @@
 
 #include "base/sink.h"
 #include "model/job.h"
+#include "report/timeline_out.h"
 
 namespace commlens {
 
 struct TimelineOptions {
+  TimelineFormat format = TimelineFormat::chrome_json;
   // Only what meets the device's `breakdown.window`: whole slices, not cut. Exposed spans are cut,
   // so that their total is the window's exposed communication.
   bool clip_to_window = false;
