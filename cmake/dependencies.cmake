@@ -7,6 +7,11 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 
+# Headers only, without a description for CMake or pkg-config.
+find_path(COMMLENS_PROTOZERO protozero/pbf_builder.hpp DOC "Where protozero's headers are (libprotozero-dev)" REQUIRED)
+add_library(commlens_protozero INTERFACE)
+target_include_directories(commlens_protozero SYSTEM INTERFACE "${COMMLENS_PROTOZERO}")
+
 # gzip: ISA-L inflates about 2.8 times as fast as zlib.
 option(COMMLENS_ISAL "Inflate with ISA-L where it is found" ON)
 add_library(commlens_gzip INTERFACE)

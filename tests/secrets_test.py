@@ -16,6 +16,7 @@ import make_nsys  # noqa: E402
 SECRET = "hf_Qx7ZsecretT0ken9931"
 PLAIN = "correct-horse"  # like any word: known only by where it stands
 PID = 4242
+WRITTEN = "run.pftrace"
 
 LOG = """\
 node-a:4242:4242 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0
@@ -176,6 +177,7 @@ def commands(folder):
             yield ["diagnose", "--format", how, *paths]
             yield ["whatif", "--comm-speed", "2", "--format", how, *paths]
         yield ["timeline", "-o", "-", *paths]
+        yield ["timeline", "-o", WRITTEN, *paths]
     yield ["analyze", "--by", "op,stream", "--explain", "0", "--format", "json", *together]
     yield ["analyze", "--context", "always", "--format", "json", *together]
     yield ["demo", "--format", "json"]
@@ -192,7 +194,10 @@ def main():
             done = subprocess.run([binary, *words], cwd=name, capture_output=True, check=False, timeout=60)
             ran += 1
             codes[done.returncode] = codes.get(done.returncode, 0) + 1
-            for where, text in (("standard output", done.stdout), ("standard error", done.stderr)):
+            outputs = [("standard output", done.stdout), ("standard error", done.stderr)]
+            if WRITTEN in words and done.returncode == 0:
+                outputs.append((WRITTEN, (pathlib.Path(name) / WRITTEN).read_bytes()))
+            for where, text in outputs:
                 # A part of it is a leak as well.
                 for part in (SECRET, SECRET[:9], PLAIN):
                     if part.encode() in text:

@@ -38,6 +38,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string well_formed(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    out.append(length == 0 ? "\xEF\xBF\xBD" : text.substr(0, length));
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 namespace {
 
 // U+202A to U+202E and U+2066 to U+2069: what follows would be shown in another order than it has.

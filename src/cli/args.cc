@@ -62,7 +62,10 @@ void add_output_options(CLI::App& verb, OutputOptions& output, bool with_format)
     verb.add_option("--format", output.format, "How to print: text or json")
         ->type_name("NAME")
         ->capture_default_str();
-  verb.add_option("-o,--output", output.path, "Write here instead of to standard output")
+  verb.add_option("-o,--output", output.path,
+                  with_format ? "Write here instead of to standard output"
+                              : "Write here instead of to standard output: in Perfetto's format "
+                                "where the name ends in .pftrace, else as JSON")
       ->type_name("FILE");
   verb.add_option("--color", output.color, "auto, always or never")
       ->type_name("WHEN")

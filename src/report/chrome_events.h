@@ -11,67 +11,58 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/sink.h"
 #include "model/interval_set.h"
+#include "report/timeline_event.h"
 
 namespace commlens {
 
-// The texts are JSON already: quoted and escaped.
-struct SliceEvent {
-  std::int64_t process = 0;
-  std::int64_t thread = 0;
-  Ns start = 0;                // from the file's origin, >= 0
-  Ns length = 0;               // >= 0
-  std::string_view name;       // "\"gemm\""
-  std::string_view category;   // "\"compute\""
-  std::string_view colour;     // a reserved colour name of Chrome's viewer, quoted; empty: none
-  std::string_view arguments;  // members of the object, without its braces; empty: none
-};
-
-// A place on a track.
-struct ArrowEnd {
-  std::int64_t process = 0;
-  std::int64_t thread = 0;
-  Ns time = 0;  // inside a slice of that track
-};
-
-class TraceEvents {
+class ChromeEvents {
  public:
-  // Threads are numbered from `first_thread`, which lies beyond all ids of processes: Perfetto
-  // takes a thread with its process's id for its main thread, and once named threads by their id
-  // alone.
-  TraceEvents(Sink& sink, std::int64_t first_thread) : sink_(sink), next_thread_(first_thread) {}
+  ChromeEvents(const TimelineTexts& texts, Sink& sink) : texts_(texts), sink_(sink) {}
 
-  // `other_data`: members of that object, as JSON without its braces.
-  void begin(std::string_view other_data);
+  void begin(std::optional<Ns> origin);
   void end();
   // Both are shown in the order of their ids: as sort index, and by viewers that know none.
   void name_process(std::int64_t process, std::string_view name);
-  std::int64_t open_thread(std::int64_t process, std::string_view name);  // its id
+  void name_thread(std::int64_t process, std::int64_t thread, std::string_view name);
   void slice(const SliceEvent& event);
-  // `id` differs for each arrow.
-  void arrow(std::int64_t id, const ArrowEnd& from, const ArrowEnd& to);
 
  private:
-  void arrow_end(std::int64_t id, std::string_view phase, const ArrowEnd& end);
+  // A place on a track, inside a slice.
+  struct ArrowEnd {
+    std::int64_t process = 0;
+    std::int64_t thread = 0;
+    Ns time = 0;
+  };
+  struct Arrow {
+    std::optional<ArrowEnd> from;
+    std::optional<ArrowEnd> to;
+  };
+
+  const std::string& quoted(TextId id);
+  void append_name(const SliceName& name);
+  void append_arguments(std::span<const Argument> arguments);
+  Arrow& arrow(std::int64_t number);
+  void write_arrow_end(std::size_t number, std::string_view phase, const ArrowEnd& end);
   void begin_line();
   void finish_line() { sink_.append(line_); }
 
+  const TimelineTexts& texts_;
   Sink& sink_;
-  std::string line_;  // reused: no allocation per event
-  std::int64_t next_thread_;
+  std::string line_;                 // reused: no allocation per event
+  std::vector<std::string> quoted_;  // by TextId: as JSON, quotes included; empty: not made yet
+  std::vector<Arrow> arrows_;        // by number - 1; they stand behind all slices
   bool first_ = true;
 };
 
 // Appends to a text: a number, a time in microseconds with its three decimals.
 void append_integer(std::string& out, std::int64_t number);
 void append_microseconds(std::string& out, Ns time);
-// The text as a JSON string, quotes included.
-std::string json_string(std::string_view text);
-// The text itself, or its first `bytes` bytes (less where that would cut a character) and "...".
-std::string cut_text(std::string_view text, std::size_t bytes);
 
 }  // namespace commlens

@@ -12,8 +12,8 @@
 #include "match/ledger.h"
 #include "match/measured_match.h"
 #include "match/runs.h"
-#include "report/chrome_timeline.h"
 #include "report/prediction.h"
+#include "report/timeline.h"
 #include "report/writer.h"
 #include "study/catalog.h"
 #include "study/hosts.h"
@@ -157,13 +157,16 @@ void render_prediction(const Study& study, std::string_view format, Sink& sink) 
   write_prediction(*study.prediction, format, sink);
 }
 
-void render_timeline(const Study& study, Sink& sink) {
+void render_timeline(const Study& study, std::string_view format, Sink& sink) {
   if (study.job.ranks.empty())
     throw Error(ErrorKind::input,
                 "none of these inputs is a timeline: `commlens analyze` says what they tell");
   const PerfScope perf(Stage::output);
-  write_chrome_timeline(
-      study.job, {.clip_to_window = !study.whole_window, .clock_offsets = clock_offsets(study.job)},
+  write_timeline(
+      study.job,
+      {.format = format == "pftrace" ? TimelineFormat::perfetto : TimelineFormat::chrome_json,
+       .clip_to_window = !study.whole_window,
+       .clock_offsets = clock_offsets(study.job)},
       sink);
 }
 

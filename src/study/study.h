@@ -58,7 +58,7 @@ void render(const Study& study, std::string_view writer, bool color, Sink& sink)
 // The answer to the question that was asked; "text" or "json". Throws Error(input) where the inputs
 // do not support any.
 void render_prediction(const Study& study, std::string_view format, Sink& sink);
-// One merged Chrome-trace timeline of all ranks.
-void render_timeline(const Study& study, Sink& sink);
+// One merged timeline of all ranks; "json" (Chrome's) or "pftrace" (Perfetto's).
+void render_timeline(const Study& study, std::string_view format, Sink& sink);
 
 }  // namespace commlens

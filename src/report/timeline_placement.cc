@@ -1,4 +1,4 @@
-#include "report/chrome_placement.h"
+#include "report/timeline_placement.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,16 +1,17 @@
 // The frame of the file: its origin, and a process for each rank and GPU. What a process shows is
-// in report/chrome_tracks.h, colours are in report/chrome_style.h, clocks in
-// report/chrome_placement.h.
-#include "report/chrome_timeline.h"
+// in report/timeline_tracks.h, colours are in report/timeline_style.h, clocks in
+// report/timeline_placement.h.
+#include "report/timeline.h"
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
-#include "report/chrome_events.h"
-#include "report/chrome_names.h"
-#include "report/chrome_path.h"
-#include "report/chrome_placement.h"
-#include "report/chrome_tracks.h"
+#include "report/timeline_names.h"
+#include "report/timeline_out.h"
+#include "report/timeline_path.h"
+#include "report/timeline_placement.h"
+#include "report/timeline_tracks.h"
 
 namespace commlens {
 namespace {
@@ -39,41 +40,38 @@ bool has_several_runs(const Job& job, std::int64_t rank) {
 
 }  // namespace
 
-void write_chrome_timeline(const Job& job, const TimelineOptions& options, Sink& sink) {
+void write_timeline(const Job& job, const TimelineOptions& options, Sink& sink) {
   const Placements places = place_ranks(job, options.clock_offsets);
   std::int64_t processes = 0;
   for (const RankTimeline& rank : job.ranks)
     processes += std::max<std::int64_t>(1, static_cast<std::int64_t>(rank.devices.size()));
 
-  TraceEvents events(sink, processes + 1);
-  events.begin("\"origin_epoch_ns\":" +
-               (places.origin ? "\"" + std::to_string(*places.origin) + "\"" : "null"));
-  PathTracks path(job);
+  TimelineOut out(options.format, sink, processes + 1);
+  out.begin(places.origin);
+  const PathTracks path(job, places);
   std::int64_t process = 0;
   for (std::size_t i = 0; i < job.ranks.size(); ++i) {
     const RankTimeline& rank = job.ranks[i];
     const Placement& place = places.ranks[i];
     const bool several_runs = has_several_runs(job, rank.rank);
     const auto open = [&](const DeviceTimeline* device) {
-      events.name_process(++process,
-                          process_name(rank, device, several_runs, place.on_common_clock));
+      out.name_process(++process, process_name(rank, device, several_runs, place.on_common_clock));
     };
     if (rank.devices.empty()) open(nullptr);
-    RankNames names(rank);
+    RankNames names(rank, out.texts());
     for (const DeviceTimeline& device : rank.devices) {
       open(&device);
       if (&device == &rank.devices.front() && !options.clip_to_window)
-        path.write(i, process, place, names, events);
+        path.write(i, process, names, out);
       write_device_tracks({.rank = rank,
                            .device = device,
                            .place = place,
                            .id = process,
                            .clip_to_window = options.clip_to_window},
-                          names, events);
+                          names, out);
     }
   }
-  path.write_arrows(events);
-  events.end();
+  out.end();
 }
 
 }  // namespace commlens

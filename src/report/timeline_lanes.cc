@@ -1,4 +1,4 @@
-#include "report/chrome_lanes.h"
+#include "report/timeline_lanes.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,17 +1,15 @@
 // Method: a track's rows are put in order of start by their indices (4 bytes a row) and written one
 // by one; lanes open as slices need them. Cost: O(n) for rows that are in order, else O(n log n);
-// names are escaped once each, and nothing is allocated per event.
-#include "report/chrome_tracks.h"
+// names are looked up once each, and nothing is allocated per event.
+#include "report/timeline_tracks.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <charconv>
 #include <tuple>
 
 #include "model/bandwidth.h"
-#include "report/chrome_lanes.h"
-#include "report/chrome_style.h"
+#include "report/timeline_lanes.h"
+#include "report/timeline_style.h"
 
 namespace commlens {
 namespace {
@@ -24,16 +22,38 @@ bool meets(Interval slice, Interval window, Interval extent) {
   return slice.start < window.end || (slice.start == window.end && window.end == extent.end);
 }
 
+struct CommKeys {
+  explicit CommKeys(TimelineTexts& texts)
+      : op(texts.id("op")),
+        kernel(texts.id("kernel")),
+        bytes(texts.id("bytes")),
+        group_size(texts.id("group_size")),
+        dtype(texts.id("dtype")),
+        reduction(texts.id("reduction")),
+        evidence(texts.id("evidence")),
+        name_may_lie(texts.id("name_may_lie")),
+        busy_ns(texts.id("busy_ns")),
+        hidden_ns(texts.id("hidden_ns")),
+        exposed_ns(texts.id("exposed_ns")),
+        exclusive_exposed_ns(texts.id("exclusive_exposed_ns")),
+        algbw_gbs(texts.id("algbw_gbs")) {}
+
+  TextId op, kernel, bytes, group_size, dtype, reduction, evidence, name_may_lie, busy_ns, hidden_ns,
+      exposed_ns, exclusive_exposed_ns, algbw_gbs;
+};
+
 class DeviceWriter {
  public:
-  DeviceWriter(const TimelineProcess& process, RankNames& names, TraceEvents& events)
+  DeviceWriter(const TimelineProcess& process, RankNames& names, TimelineOut& out)
       : rank_(process.rank),
         device_(process.device),
         place_(process.place),
         clip_(process.clip_to_window),
         names_(names),
-        events_(events),
-        process_(process.id) {}
+        out_(out),
+        process_(process.id),
+        keys_(out.texts()),
+        words_(out.texts()) {}
 
   void write() {
     write_steps();
@@ -59,12 +79,11 @@ class DeviceWriter {
       if (wanted(device_.steps[i].second)) rows.push_back(static_cast<std::uint32_t>(i));
     }
     const auto time = [this](std::uint32_t row) { return device_.steps[row].second; };
-    write_track("steps", rows, time, [this](std::uint32_t row, SliceEvent& event) {
-      text_ = "\"step ";
-      append_integer(text_, device_.steps[row].first);
-      text_ += '"';
-      event.name = text_;
-      event.category = "\"step\"";
+    const TextId name = text("step ");
+    const TextId category = text("step");
+    write_track("steps", rows, time, [&](std::uint32_t row, SliceEvent& event) {
+      event.name = {.before = name, .number = device_.steps[row].first};
+      event.category = category;
     });
   }
 
@@ -72,6 +91,8 @@ class DeviceWriter {
   void write_streams() {
     const GpuActivities& gpu = rank_.recording.gpu;
     assert(rank_.classes.size() == gpu.size());
+    const TextId compute_category = text("compute");
+    const TextId memory_category = text("memory");
     std::vector<Rows> by_stream(rank_.recording.streams.size());
     for (std::size_t i = 0; i < gpu.size(); ++i) {
       if (rank_.classes[i] == ActivityClass::communication) continue;
@@ -89,8 +110,8 @@ class DeviceWriter {
       write_track(stream_name(id) + (compute ? ": compute" : ": ") +
                       (memory ? (compute ? ", memory" : "memory") : ""),
                   rows, time, [&](std::uint32_t row, SliceEvent& event) {
-                    event.name = names_.name(gpu.name[row]);
-                    event.category = is_memory(row) ? "\"memory\"" : "\"compute\"";
+                    event.name.before = names_.name(gpu.name[row]);
+                    event.category = is_memory(row) ? memory_category : compute_category;
                   });
     }
   }
@@ -102,9 +123,10 @@ class DeviceWriter {
       if (wanted(parts[i])) rows.push_back(static_cast<std::uint32_t>(i));
     }
     const auto time = [parts](std::uint32_t row) { return parts[row]; };
-    write_track("host compute", rows, time, [](std::uint32_t, SliceEvent& event) {
-      event.name = "\"compute\"";
-      event.category = "\"compute\"";
+    const TextId compute = text("compute");
+    write_track("host compute", rows, time, [compute](std::uint32_t, SliceEvent& event) {
+      event.name.before = compute;
+      event.category = compute;
     });
   }
 
@@ -128,11 +150,9 @@ class DeviceWriter {
       const CommOp& op = device_.comm[row];
       const Exposure figures = row < device_.exposures.size() ? device_.exposures[row] : Exposure{};
       const CommState state = comm_state(figures);
-      text_.clear();
-      append_comm_name(text_, op.op, state, figures);
       fill_arguments(op, figures);
-      event.name = text_;
-      event.category = comm_category(state);
+      event.name = words_.name(op.op, state, figures);
+      event.category = words_.category(state);
       event.colour = comm_colour(state);
       event.arguments = arguments_;
     });
@@ -140,49 +160,35 @@ class DeviceWriter {
 
   // What is not known is left out.
   void fill_arguments(const CommOp& op, const Exposure& figures) {
-    arguments_ = "\"op\":\"";
-    arguments_ += op_name(op.op);
-    arguments_ += "\",\"kernel\":";
-    arguments_ += names_.name(op.name);
-    if (op.bytes) add_argument("bytes", *op.bytes);
+    arguments_.clear();
+    add(keys_.op, words_.op(op.op));
+    add(keys_.kernel, names_.name(op.name));
+    if (op.bytes) add(keys_.bytes, *op.bytes);
     if (op.group >= 0) {
-      arguments_ += names_.group(op.group);
+      for (const Argument& argument : names_.group(op.group)) arguments_.push_back(argument);
     } else if (op.group_size > 0) {
-      add_argument("group_size", op.group_size);
+      add(keys_.group_size, std::int64_t{op.group_size});
     }
-    if (op.dtype.valid()) {
-      arguments_ += ",\"dtype\":";
-      arguments_ += names_.name(op.dtype);
-    }
-    if (op.reduction.valid()) {
-      arguments_ += ",\"reduction\":";
-      arguments_ += names_.name(op.reduction);
-    }
-    arguments_ += ",\"evidence\":\"";
-    arguments_ += evidence_name(op.evidence);
-    arguments_ += op.name_may_lie ? "\",\"name_may_lie\":true" : "\"";
+    if (op.dtype.valid()) add(keys_.dtype, names_.name(op.dtype));
+    if (op.reduction.valid()) add(keys_.reduction, names_.name(op.reduction));
+    add(keys_.evidence, words_.evidence(op.evidence));
+    if (op.name_may_lie) add(keys_.name_may_lie, true);
     if (figures.in_window) {
-      add_argument("busy_ns", figures.busy);
-      add_argument("hidden_ns", figures.hidden);
-      add_argument("exposed_ns", figures.exposed);
-      add_argument("exclusive_exposed_ns", figures.exclusive);
+      add(keys_.busy_ns, figures.busy);
+      add(keys_.hidden_ns, figures.hidden);
+      add(keys_.exposed_ns, figures.exposed);
+      add(keys_.exclusive_exposed_ns, figures.exclusive);
     }
     if (!op.bytes) return;
     const auto bandwidth = gigabytes_per_second(*op.bytes, op.time.length());
-    if (!bandwidth) return;
-    arguments_ += ",\"algbw_gbs\":";
-    std::array<char, 32> digits{};
-    const auto end =
-        std::to_chars(digits.begin(), digits.end(), *bandwidth, std::chars_format::general, 6);
-    arguments_.append(digits.data(), end.ptr);
+    if (bandwidth) add(keys_.algbw_gbs, *bandwidth);
   }
 
-  void add_argument(std::string_view key, std::int64_t value) {
-    arguments_ += ",\"";
-    arguments_ += key;
-    arguments_ += "\":";
-    append_integer(arguments_, value);
+  template <class Value>
+  void add(TextId key, Value value) {
+    arguments_.push_back({key, value});
   }
+  TextId text(std::string_view words) { return out_.texts().id(words); }
 
   // The time in U(communication) and not in U(compute).
   void write_exposed() {
@@ -195,10 +201,11 @@ class DeviceWriter {
     Rows rows(parts.size());
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(i);
     const auto time = [parts](std::uint32_t row) { return parts[row]; };
-    write_track("exposed communication", rows, time, [](std::uint32_t, SliceEvent& event) {
-      event.name = "\"exposed\"";
-      event.category = "\"exposed\"";
-      event.colour = "\"terrible\"";
+    const TextId words = text("exposed");
+    write_track("exposed communication", rows, time, [words](std::uint32_t, SliceEvent& event) {
+      event.name.before = words;
+      event.category = words;
+      event.colour = "terrible";
     });
   }
 
@@ -224,17 +231,16 @@ class DeviceWriter {
                        .start = place_.at(slice.start),
                        .length = bounded_difference(slice.end, slice.start),
                        .name = {},
-                       .category = {},
                        .colour = {},
                        .arguments = {}};
       describe(row, event);
-      events_.slice(event);
+      out_.slice(event);
     }
   }
 
   std::int64_t open_lane(const std::string& track, std::uint32_t lane) {
-    if (lane == 0) return events_.open_thread(process_, track);
-    return events_.open_thread(process_, track + " (" + std::to_string(lane + 1) + ")");
+    if (lane == 0) return out_.open_thread(process_, track);
+    return out_.open_thread(process_, track + " (" + std::to_string(lane + 1) + ")");
   }
 
   const Stream& stream(StreamId id) const { return rank_.recording.streams[id.index()]; }
@@ -270,16 +276,17 @@ class DeviceWriter {
   const Placement& place_;
   bool clip_;
   RankNames& names_;
-  TraceEvents& events_;
+  TimelineOut& out_;
   std::int64_t process_;
-  std::string text_;       // name of the slice being written
-  std::string arguments_;  // of the slice being written
+  CommKeys keys_;
+  CommWords words_;
+  std::vector<Argument> arguments_;  // of the slice being written
 };
 
 }  // namespace
 
-void write_device_tracks(const TimelineProcess& process, RankNames& names, TraceEvents& events) {
-  DeviceWriter(process, names, events).write();
+void write_device_tracks(const TimelineProcess& process, RankNames& names, TimelineOut& out) {
+  DeviceWriter(process, names, out).write();
 }
 
 }  // namespace commlens

@@ -1,6 +1,6 @@
 // Timelines are read back with a strict little JSON reader that keeps numbers as text, so that
 // times are compared to the nanosecond.
-#include "report/chrome_timeline.h"
+#include "report/timeline.h"
 
 #include <gtest/gtest.h>
 
@@ -18,8 +18,10 @@
 #include "match/classify.h"
 #include "match/exposure.h"
 #include "report/chrome_events.h"
-#include "report/chrome_lanes.h"
-#include "report/chrome_style.h"
+#include "report/perfetto_events.h"
+#include "report/timeline_lanes.h"
+#include "report/timeline_style.h"
+#include "report/timeline_texts.h"
 
 namespace commlens {
 namespace {
@@ -207,7 +209,7 @@ Timeline read_timeline(const std::string& text) {
 
 std::string write(const Job& job, const TimelineOptions& options = {}) {
   Sink sink;
-  write_chrome_timeline(job, options, sink);
+  write_timeline(job, options, sink);
   return sink.text();
 }
 
@@ -290,6 +292,94 @@ TEST(TraceText, CutsBetweenCharacters) {
   EXPECT_EQ(cut_text("\x80\x80\x80\x80\x80\x80", 4), "\x80...");
 }
 
+// Without blanks, as in "0a15 5001".
+std::string packed(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) {
+    text += "0123456789abcdef"[static_cast<unsigned char>(byte) >> 4U];
+    text += "0123456789abcdef"[static_cast<unsigned char>(byte) & 15U];
+  }
+  return text;
+}
+
+// Bytes by hand: each packet is 0a and its length; 50 01 is the sequence; a field's number times
+// eight plus its wire type is its tag.
+TEST(PerfettoText, PacketsByHand) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  events.begin(1000);
+  events.name_process(1, "p");
+  events.name_thread(1, 2, "t");
+  SliceEvent slice{.process = 1,
+                   .thread = 2,
+                   .start = 5,
+                   .length = 3,
+                   .name = {},
+                   .colour = {},
+                   .arguments = {},
+                   .arrow_out = 1};
+  slice.name.before = texts.id("g");
+  slice.category = texts.id("c");
+  events.slice(slice);
+  EXPECT_EQ(hex(sink.text()),
+            packed("0a15 5001 6801 320f 0a04 0806 1000 0a05 0801 10e807 1006"
+                   "0a10 5001 e2030b 0801 1a07 0801 1801 320170"
+                   "0a12 5001 e2030d 0802 2209 0801 1002 1802 2a0174"
+                   "0a0d 5001 6802 6207 1205 0802 120167"
+                   "0a0d 5001 6802 6207 0a05 0803 120163"
+                   "0a1a 5001 4005 6802 5a12 4801 5802 5002 1803 f9020100000000000000"
+                   "0a0a 5001 4008 5a04 4802 5802"));
+}
+
+// Arguments of each type: text 3 is the key (number 4), 64 bits of 2.5, -1 as the largest varint.
+TEST(PerfettoText, Arguments) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  SliceEvent slice{.thread = 2, .name = {}, .colour = {}, .arguments = {}};
+  slice.name.before = slice.category = texts.id("g");
+  texts.id("not used");
+  const TextId key = texts.id("k");
+  const std::vector<Argument> arguments{
+      {key, std::int64_t{-1}}, {key, 2.5}, {key, true}, {key, key}};
+  slice.arguments = arguments;
+  events.slice(slice);
+  const std::string text = hex(sink.text());
+  const std::string expected = packed(
+      "220d 0804 20ffffffffffffffffff01 220b 0804 290000000000000440 2204 0804 1001"
+      "2205 0804 880104");
+  EXPECT_NE(text.find(expected), std::string::npos) << text;
+}
+
+// Where the end does not fit, it is the last moment; bytes of a name that a reader trips over are
+// replaced.
+TEST(PerfettoText, HostileTimesAndNames) {
+  TimelineTexts texts;
+  Sink sink;
+  PerfettoEvents events(texts, sink);
+  SliceEvent slice{.thread = 2,
+                   .start = std::numeric_limits<Ns>::max() - 1,
+                   .length = 5,
+                   .name = {},
+                   .colour = {},
+                   .arguments = {}};
+  slice.name.before = texts.id(std::string_view("bad \xFF\xC3(\0", 8));
+  slice.category = texts.id("c");
+  events.slice(slice);
+  EXPECT_NE(sink.text().find("bad \uFFFD\uFFFD(\uFFFD"), std::string::npos);
+  EXPECT_TRUE(hex(sink.text())
+                  .ends_with("40ffffffffffffffff7f"
+                             "5a04"
+                             "4802"
+                             "5802"));
+}
+
 // Hues worked out with the function of Perfetto's interface, in JavaScript's arithmetic.
 TEST(CommStyle, PerfettoHue) {
   EXPECT_EQ(perfetto_hue("exposed"), 44);
@@ -303,11 +393,13 @@ TEST(CommStyle, StatesHaveTheirHues) {
   const Exposure hidden{.busy = 100, .hidden = 95, .exposed = 5, .in_window = true};
   const Exposure partly{.busy = 100, .hidden = 59, .exposed = 41, .in_window = true};
   const Exposure exposed{.busy = 100, .hidden = 0, .exposed = 100, .in_window = true};
+  TimelineTexts texts;
+  const CommWords words(texts);
   for (int i = 0; i < kOpCount; ++i) {
-    const auto hue = [i](const Exposure& figures) {
-      std::string name;
-      append_comm_name(name, static_cast<Op>(i), comm_state(figures), figures);
-      return perfetto_hue(std::string_view(name).substr(1, name.size() - 2));
+    const auto hue = [&](const Exposure& figures) {
+      const SliceName name = words.name(static_cast<Op>(i), comm_state(figures), figures);
+      return perfetto_hue(std::string(texts.get(name.before)) + std::to_string(*name.number) +
+                          std::string(texts.get(name.after)));
     };
     EXPECT_TRUE(hue(hidden) >= 95 && hue(hidden) < 190);
     EXPECT_TRUE(hue(partly) >= 45 && hue(partly) < 90);
@@ -331,7 +423,7 @@ TEST(CommStyle, States) {
 }
 
 // compute [0,4000) [6000,8000), all-reduce [3000,7000): hidden 2000, exposed [4000,6000).
-TEST(ChromeTimeline, OneRank) {
+TEST(Timeline, OneRank) {
   Job job =
       make_job({make_rank(3, {{"gemm", {1'000'000, 1'004'000}},
                               {"gemm", {1'006'000, 1'008'000}},
@@ -368,7 +460,7 @@ TEST(ChromeTimeline, OneRank) {
   EXPECT_EQ(timeline.on("exposed communication")[0].time, (Interval{4000, 6000}));
 }
 
-TEST(ChromeTimeline, GroupsAndTypes) {
+TEST(Timeline, GroupsAndTypes) {
   Job job = make_job({make_rank(0, {{kAllReduce, {0, 10}, 24}})});
   CommOp& op = job.ranks[0].devices[0].comm[0];
   job.ranks[0].groups = {{.name = "3", .description = "mesh_tp", .size = 4, .ranks = {0, 1, 2, 3}}};
@@ -381,7 +473,7 @@ TEST(ChromeTimeline, GroupsAndTypes) {
   EXPECT_EQ(slice.arg("dtype"), "BFloat16");
 }
 
-TEST(ChromeTimeline, OverlapGoesToLanes) {
+TEST(Timeline, OverlapGoesToLanes) {
   const Job job = make_job({make_rank(0, {{"a", {0, 10}},
                                           {"b", {2, 6}},   // inside a
                                           {"c", {4, 12}},  // partly over a
@@ -398,7 +490,7 @@ TEST(ChromeTimeline, OverlapGoesToLanes) {
   EXPECT_EQ(names("stream 7: compute (3)"), "c");
 }
 
-TEST(ChromeTimeline, OddNames) {
+TEST(Timeline, OddNames) {
   std::string longest(399, 'x');
   longest += "\u20AC and more";
   const Job job = make_job({make_rank(0, {{"quote \" back \\ line \n bell \a del \x7F", {0, 1}},
@@ -414,7 +506,7 @@ TEST(ChromeTimeline, OddNames) {
 }
 
 // Rank 0 starts 1 us before rank 1 by the clock; rank 2 does not tell the time of day.
-TEST(ChromeTimeline, Clocks) {
+TEST(Timeline, Clocks) {
   std::vector<RankTimeline> ranks;
   for (int i = 0; i < 3; ++i) ranks.push_back(make_rank(i, {{"gemm", {5000, 6000}}}));
   ranks[0].recording.clock_base = 1'000'000'000'000;
@@ -435,7 +527,7 @@ TEST(ChromeTimeline, Clocks) {
 }
 
 // Rank 0 computes until 1000, then the path is on rank 1, then on rank 0 again.
-TEST(ChromeTimeline, TheCriticalPathHasTracksAndArrows) {
+TEST(Timeline, TheCriticalPathHasTracksAndArrows) {
   std::vector<RankTimeline> ranks;
   ranks.push_back(make_rank(0, {{"gemm", {0, 1000}}, {"relu", {2500, 4000}}}));
   ranks.push_back(make_rank(1, {{kAllReduce, {500, 2500}}}));
@@ -474,7 +566,7 @@ TEST(ChromeTimeline, TheCriticalPathHasTracksAndArrows) {
   EXPECT_TRUE(read_timeline(write(job, {.clip_to_window = true})).on("critical path").empty());
 }
 
-TEST(ChromeTimeline, RunsDevicesAndEmptyRanks) {
+TEST(Timeline, RunsDevicesAndEmptyRanks) {
   std::vector<RankTimeline> ranks;
   ranks.push_back(make_rank(0, {{"gemm", {0, 1}}, {"gemm", {0, 1}, 7, ActivityKind::kernel, 1}}));
   ranks.push_back(make_rank(1, {{"gemm", {0, 1}}}));
@@ -487,7 +579,7 @@ TEST(ChromeTimeline, RunsDevicesAndEmptyRanks) {
   EXPECT_TRUE(read_timeline(write(Job{})).slices.empty());
 }
 
-TEST(ChromeTimeline, HostIntervals) {
+TEST(Timeline, HostIntervals) {
   RankTimeline rank = make_rank(0, {});
   Recording& recording = rank.recording;
   recording.threads = {{1, 1}};
@@ -506,7 +598,7 @@ TEST(ChromeTimeline, HostIntervals) {
 }
 
 // Window [10, 20): whole slices that meet it, exposed spans cut to it.
-TEST(ChromeTimeline, ClipsToWindow) {
+TEST(Timeline, ClipsToWindow) {
   Job job = make_job({make_rank(0, {{"before", {0, 10}},
                                     {"in", {18, 22}},
                                     {"after", {20, 30}},
@@ -584,7 +676,7 @@ void check_rank(const RankTimeline& rank, const Timeline& timeline, Ns shift) {
   }
 }
 
-TEST(ChromeTimeline, RandomJobs) {
+TEST(Timeline, RandomJobs) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const Job job = random_job(random);

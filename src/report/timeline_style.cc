@@ -1,10 +1,8 @@
-#include "report/chrome_style.h"
+#include "report/timeline_style.h"
 
 #include <algorithm>
 #include <array>
 #include <vector>
-
-#include "report/chrome_events.h"
 
 namespace commlens {
 namespace {
@@ -31,16 +29,16 @@ struct StateStyle {
 };
 
 constexpr std::array<StateStyle, kCommStateCount> kStyles{{
-    {"hidden", true, "\"communication,hidden\"", "\"good\"", kGreens},
-    {"partly exposed", true, "\"communication,partly exposed\"", "\"bad\"", kYellows},
-    {"exposed", true, "\"communication,exposed\"", "\"terrible\"", kReds},
-    {"no time", false, "\"communication\"", "\"grey\"", {0, 360}},
-    {"outside the window", false, "\"communication,outside\"", "\"grey\"", {0, 360}},
+    {"hidden", true, "communication,hidden", "good", kGreens},
+    {"partly exposed", true, "communication,partly exposed", "bad", kYellows},
+    {"exposed", true, "communication,exposed", "terrible", kReds},
+    {"no time", false, "communication", "grey", {0, 360}},
+    {"outside the window", false, "communication,outside", "grey", {0, 360}},
 }};
 
 const StateStyle& style(CommState state) { return kStyles[static_cast<std::size_t>(state)]; }
 
-// A JSON string in two halves, a number between them where the style wants one.
+// A name in two halves, a number between them where the style wants one.
 struct NameParts {
   std::string before;
   std::string after;
@@ -78,15 +76,10 @@ std::vector<NameParts> all_names() {
         after += padding;
         break;
       }
-      names.push_back({"\"" + before, after + "\""});
+      names.push_back({before, after});
     }
   }
   return names;
-}
-
-const NameParts& name_parts(Op op, CommState state) {
-  static const std::vector<NameParts> names = all_names();
-  return names[static_cast<std::size_t>(op) * kCommStateCount + static_cast<std::size_t>(state)];
 }
 
 // Rounded down, so that 100 is all of it. Through a double: a hundred times a time may not fit.
@@ -106,18 +99,33 @@ CommState comm_state(const Exposure& figures) {
                                                       : CommState::partly_exposed;
 }
 
-void append_comm_name(std::string& out, Op op, CommState state, const Exposure& figures) {
-  const NameParts& parts = name_parts(op, state);
-  out += parts.before;
-  if (style(state).percent) {
-    append_integer(
-        out, percent(state == CommState::hidden ? figures.hidden : figures.exposed, figures.busy));
+std::string_view comm_colour(CommState state) { return style(state).colour; }
+
+CommWords::CommWords(TimelineTexts& texts) {
+  static const std::vector<NameParts> names = all_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto& [before, after] = names[i];
+    if (kStyles[i % kCommStateCount].percent) {
+      names_.push_back({texts.id(before), 0, texts.id(after)});
+    } else {
+      names_.push_back({.before = texts.id(before + after)});
+    }
   }
-  out += parts.after;
+  for (const StateStyle& state : kStyles) categories_.push_back(texts.id(state.category));
+  for (int i = 0; i < kOpCount; ++i) ops_.push_back(texts.id(op_name(static_cast<Op>(i))));
+  for (std::size_t i = 0; i < kEvidenceCount; ++i)
+    evidence_.push_back(texts.id(evidence_name(static_cast<Evidence>(i))));
 }
 
-std::string_view comm_category(CommState state) { return style(state).category; }
-std::string_view comm_colour(CommState state) { return style(state).colour; }
+SliceName CommWords::name(Op op, CommState state, const Exposure& figures) const {
+  SliceName name =
+      names_[static_cast<std::size_t>(op) * kCommStateCount + static_cast<std::size_t>(state)];
+  if (name.number) {
+    name.number =
+        percent(state == CommState::hidden ? figures.hidden : figures.exposed, figures.busy);
+  }
+  return name;
+}
 
 // FNV-1a as JavaScript computes it there: the product is rounded to a double before it is cut to 32
 // signed bits. Written for texts of U+0000 to U+00FF, whose UTF-16 units are their code points.

@@ -13,9 +13,9 @@
 #include <cstdint>
 
 #include "model/job.h"
-#include "report/chrome_events.h"
-#include "report/chrome_names.h"
-#include "report/chrome_placement.h"
+#include "report/timeline_names.h"
+#include "report/timeline_out.h"
+#include "report/timeline_placement.h"
 
 namespace commlens {
 
@@ -28,6 +28,6 @@ struct TimelineProcess {
   bool clip_to_window = false;  // only what meets the window of the device's breakdown
 };
 
-void write_device_tracks(const TimelineProcess& process, RankNames& names, TraceEvents& events);
+void write_device_tracks(const TimelineProcess& process, RankNames& names, TimelineOut& out);
 
 }  // namespace commlens

@@ -7,39 +7,32 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/job.h"
-#include "report/chrome_events.h"
-#include "report/chrome_names.h"
-#include "report/chrome_placement.h"
+#include "report/timeline_names.h"
+#include "report/timeline_out.h"
+#include "report/timeline_placement.h"
 
 namespace commlens {
 
 class PathTracks {
  public:
-  explicit PathTracks(const Job& job);
+  PathTracks(const Job& job, const Placements& places);
 
   // The track of a rank (row) in a process; none where the path does not pass it, or where its
   // clock has no place among the others'.
-  void write(std::size_t row, std::int64_t process, const Placement& place, RankNames& names,
-             TraceEvents& events);
-  // The arrows, when all ranks have their tracks.
-  void write_arrows(TraceEvents& events) const;
+  void write(std::size_t row, std::int64_t process, RankNames& names, TimelineOut& out) const;
 
  private:
-  struct Track {
-    std::int64_t process = 0;
-    std::int64_t thread = 0;
-    const Placement* place = nullptr;
-  };
-
+  bool has_track(std::size_t row) const;
+  void number_arrows();
   Ns own(const PathSegment& segment, Ns common) const;
 
   const Job& job_;
+  const Placements& places_;
   std::vector<std::vector<std::uint32_t>> segments_;  // by row, in time
-  std::vector<std::optional<Track>> tracks_;          // by row
+  std::vector<std::int64_t> arrows_;  // by segment: the arrow to it from the one before; 0: none
 };
 
 }  // namespace commlens

@@ -18,9 +18,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/job.h"
 #include "model/operation.h"
+#include "report/timeline_event.h"
 
 namespace commlens {
 
@@ -35,10 +37,23 @@ inline constexpr std::size_t kCommStateCount = 5;
 
 CommState comm_state(const Exposure& figures);
 
-// Appends the slice's name as a JSON string.
-void append_comm_name(std::string& out, Op op, CommState state, const Exposure& figures);
-std::string_view comm_category(CommState state);  // quoted
-std::string_view comm_colour(CommState state);    // quoted
+std::string_view comm_colour(CommState state);
+
+// The words of one timeline for communications.
+class CommWords {
+ public:
+  explicit CommWords(TimelineTexts& texts);
+  SliceName name(Op op, CommState state, const Exposure& figures) const;
+  TextId category(CommState state) const { return categories_[static_cast<std::size_t>(state)]; }
+  TextId op(Op op) const { return ops_[static_cast<std::size_t>(op)]; }
+  TextId evidence(Evidence evidence) const { return evidence_[static_cast<std::size_t>(evidence)]; }
+
+ private:
+  std::vector<SliceName> names_;  // by op and state; `number` where a percentage is to stand
+  std::vector<TextId> categories_;
+  std::vector<TextId> ops_;
+  std::vector<TextId> evidence_;
+};
 
 // The hue (0..359, HSLuv) that Perfetto gives to a slice of this name.
 int perfetto_hue(std::string_view name);
