@@ -38,8 +38,8 @@ struct CommKeys {
         exclusive_exposed_ns(texts.id("exclusive_exposed_ns")),
         algbw_gbs(texts.id("algbw_gbs")) {}
 
-  TextId op, kernel, bytes, group_size, dtype, reduction, evidence, name_may_lie, busy_ns, hidden_ns,
-      exposed_ns, exclusive_exposed_ns, algbw_gbs;
+  TextId op, kernel, bytes, group_size, dtype, reduction, evidence, name_may_lie, busy_ns,
+      hidden_ns, exposed_ns, exclusive_exposed_ns, algbw_gbs;
 };
 
 class DeviceWriter {
