@@ -65,6 +65,9 @@ struct DiagnosisFinding {
   // For the order of findings and for what follows from what; not printed.
   std::int64_t since_ns = 0;       // when it began, since the epoch; 0: unknown
   std::vector<std::int64_t> held;  // ranks that wait in this operation
+  bool momentary = false;  // what counters or answers said at one moment, no call that waits
+  // Ranks are those of `group`; they are the job's if `group_ranks` is given.
+  bool ranks_of_group = false;
 };
 
 struct Diagnosis {
