@@ -62,6 +62,11 @@ std::string shown_text(std::string_view text) {
   return without_secrets(text.substr(0, 1000)).substr(0, 100);
 }
 
+bool is_made_of(std::string_view text, std::string_view characters, std::size_t most) {
+  return !text.empty() && text.size() <= most &&
+         text.find_first_not_of(characters) == std::string_view::npos;
+}
+
 // What stands in `text` from behind `from` to `to`, or to the end.
 std::string_view between(std::string_view text, std::string_view from, std::string_view to) {
   const std::size_t at = text.find(from);
@@ -216,12 +221,15 @@ bool RasReader::block_heading(std::string_view text, std::int64_t number) {
   const std::size_t close = text.find(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open)
     return false;
+  const std::string_view label = text.substr(1, open - 1);
+  const std::string_view hash = text.substr(open + 2, close - open - 2);
+  if (!is_made_of(label, "0123456789-", 20) || !is_made_of(hash, "0123456789abcdefx", 40))
+    return false;
   in_table_ = false;
   absent_ = nullptr;
   block_ = nullptr;
-  communicator_.label = shown_text(text.substr(1, std::min<std::size_t>(open - 1, 20)));
-  communicator_.hash =
-      shown_text(text.substr(open + 2, std::min<std::size_t>(close - open - 2, 40)));
+  communicator_.label = label;
+  communicator_.hash = hash;
   communicator_.line = number;
   return true;
 }
@@ -276,7 +284,7 @@ void RasReader::in_block(std::string_view text, std::int64_t number) {
     if (text == "status") block_ = start_block(RasBlock::Kind::status, number);
     if (!text.ends_with(" operation counts")) return;
     block_ = start_block(RasBlock::Kind::counts, number);
-    block_->op = text.substr(0, std::min<std::size_t>(text.find(' '), 40));
+    block_->op = shown_text(text.substr(0, text.find(" operation counts")));
   } else if (text.starts_with("Initialization error")) {
     block_ = start_block(RasBlock::Kind::init_error, number);
   } else if (text.starts_with("Asynchronous error")) {
