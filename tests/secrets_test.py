@@ -42,6 +42,28 @@ Authorization: Bearer @
 RuntimeError: NCCL error in: x.cpp:1, unhandled system error, api_key=@
 """
 
+RAS = """\
+Communicators... (0.00s)
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    0         1         2         4         8         8  RUNNING  ERROR,MISMATCH
+DEAD
+  1 job process is considered dead (unreachable via the RAS network)
+  Process 4242 on node https://joe:correct-horse@node-a managing GPU token=@
+#0-0 (@) ERROR
+#0-@ (78db921d1c117b4a) ERROR
+#0-0 (78db921d1c117b4a) ERROR
+  Asynchronous error on 2 ranks
+  Rank 5 reported error password=@ -- GPU token=@ managed by process 4242 on node https://joe:correct-horse@node-a
+  Rank 6 reported @ -- GPU 1 managed by process 4243 on node @
+#0-0 (78db921d1c117b4a) MISMATCH
+  Communicator ranks have different status
+  7 ranks have status RUNNING
+  Rank 5 has status token=@ -- GPU 1 managed by process 4242 on node node-a
+  Communicator ranks have different token=@ operation counts
+  7 ranks have launched up to operation 64
+  Rank 7 has launched up to operation 60 -- GPU 3 managed by process 4244 on node --token @
+"""
+
 # Ways to write a secret (%), in the lines of warnings.
 FORMS = ["--token %", "--password '%'", "Authorization: Bearer %", "bearer %", "apikey=%", "x-api-key: %", "auth_key: %", "pwd=%",
          "DB_PASS=%", "SSHPASS=%", "PRIVATE_KEY=%", "SIGNING_KEY=%", "auth=%", "sig=%", "cookie: a=b; c=%", "session=%",
@@ -134,6 +156,7 @@ def write_inputs(folder):
         (folder / f"rank-{rank}.json").write_text(kineto(rank))
         (folder / f"dump_{rank}").write_text(dump(rank))
     (folder / "nccl.log").write_text(LOG.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
+    (folder / "ras.txt").write_text(RAS.replace("horse@", "horse\0").replace("@", SECRET).replace("\0", "@"))
     (folder / "inspector.log").write_text(inspector())
     (folder / "metrics.prom").write_text(prometheus())
     (folder / "all_reduce.json").write_text(tests_file())

@@ -67,11 +67,10 @@ void CandidateSearch::collect() {
   std::stable_sort(found_.unseen.begin(), found_.unseen.end(), earlier);
 }
 
-// RAS asks all ranks at one time; dumps need a sign, either where the others wait or where those
-// who have not called it are.
+// A sign of a hang, either where the others wait or where those who have not called it are.
 bool CandidateSearch::is_proven(const WaitCandidate& candidate) const {
   const JointGroup& group = *candidate.group;
-  if (job_.witnesses.empty() || shows_hang(job_, group, candidate.number)) return true;
+  if (shows_hang(job_, group, candidate.number)) return true;
   return std::any_of(candidate.not_called.begin(), candidate.not_called.end(),
                      [&](std::int64_t rank) {
                        const auto pending = job_.pending.find(rank);

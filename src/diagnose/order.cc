@@ -30,10 +30,11 @@ void merge_into(Ranks& into, const Ranks& more) {
 }
 
 // What is seen in the calls themselves stands before what is seen only in how far devices got, and
-// that before what is not decided.
-enum class Weight : std::uint8_t { direct, device, open, last };
+// that before what is not decided, and that before what a moment's counters say.
+enum class Weight : std::uint8_t { direct, device, open, last, momentary };
 
 Weight weight_of(const DiagnosisFinding& finding) {
+  if (finding.momentary) return Weight::momentary;
   const bool open = finding.confidence == Confidence::undecidable;
   switch (finding.kind) {
     case DiagnosisKind::state_mismatch: return Weight::device;
@@ -59,15 +60,21 @@ bool is_same(const DiagnosisFinding& a, const DiagnosisFinding& b) {
          culprits_of(a) == culprits_of(b) && a.message == b.message;
 }
 
+bool has_job_ranks(const DiagnosisFinding& finding) {
+  return !finding.ranks_of_group || !finding.group_ranks.empty();
+}
+
 // Whether `finding` only shows what `cause` did to others: its culprits, or those who wait where it
 // has none, are the ones that `cause` names or holds.
 bool follows_from(const DiagnosisFinding& finding, const DiagnosisFinding& cause) {
   if (weight_of(finding) == Weight::direct) return false;
+  if (!has_job_ranks(finding) || !has_job_ranks(cause) || cause.momentary) return false;
   // A group stands in one operation: another one is of another job.
   if (finding.kind == cause.kind && finding.group == cause.group && finding.seq != cause.seq)
     return false;
   const Ranks culprits = culprits_of(finding);
   Ranks reach = culprits_of(cause);
+  if (finding.momentary && reach.empty()) return false;  // it may name whom the cause does not
   merge_into(reach, cause.held);
   merge_into(reach, cause.consequences);
   const Ranks& concerned = culprits.empty() ? finding.held : culprits;
@@ -77,6 +84,7 @@ bool follows_from(const DiagnosisFinding& finding, const DiagnosisFinding& cause
 // Ranks that `finding` misses and `cause` holds are missing because of it.
 bool takes_missing(const DiagnosisFinding& cause, DiagnosisFinding& finding) {
   if (finding.kind != DiagnosisKind::missing_rank || finding.missing_ranks.empty()) return false;
+  if (finding.momentary || cause.momentary || !has_job_ranks(cause)) return false;
   const Ranks theirs = culprits_of(cause);
   // Both hold each other's: neither is the cause.
   if (!theirs.empty() && all_among(theirs, finding.held)) return false;
@@ -93,7 +101,8 @@ void absorb(DiagnosisFinding& cause, const DiagnosisFinding& finding) {
   merge_into(held, finding.consequences);
   std::erase_if(held, [&culprits](std::int64_t rank) { return holds(culprits, rank); });
   merge_into(cause.consequences, held);
-  cause.evidence.push_back("follows from it: " + finding.message);
+  cause.evidence.push_back((finding.momentary ? "beside it: " : "follows from it: ") +
+                           finding.message);
 }
 
 }  // namespace

@@ -21,17 +21,19 @@ extern const Verdict kLogTimeouts;
 extern const Verdict kMismatches;
 extern const Verdict kMissingRanks;
 extern const Verdict kP2pSizes;
+extern const Verdict kRasCounts;
+extern const Verdict kRasStates;
 extern const Verdict kStates;
 extern const Verdict kTimeouts;
 extern const Verdict kTraceWaits;
 
 namespace {
 
-constexpr std::array kVerdicts = {&kFingerprints, &kMismatches, &kGroupOrder, &kMissingRanks,
-                                  &kP2pSizes,     &kStates,     &kTimeouts,   &kLogErrors,
-                                  &kLogTimeouts,  &kLogCalls,   &kLogJobs,    &kLogSettings,
-                                  &kLogAdapters,  &kLogFabric,  &kLogGdr,     &kLogDuplicates,
-                                  &kLogP2p,       &kLogInit,    &kTraceWaits};
+constexpr std::array kVerdicts = {
+    &kFingerprints, &kMismatches, &kGroupOrder,  &kMissingRanks,  &kP2pSizes, &kStates,
+    &kTimeouts,     &kLogErrors,  &kLogTimeouts, &kLogCalls,      &kLogJobs,  &kLogSettings,
+    &kLogAdapters,  &kLogFabric,  &kLogGdr,      &kLogDuplicates, &kLogP2p,   &kLogInit,
+    &kTraceWaits,   &kRasCounts,  &kRasStates};
 
 }  // namespace
 

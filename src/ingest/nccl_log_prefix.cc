@@ -266,15 +266,15 @@ std::int64_t launcher_hint(std::string_view before) {
   return decimal_number(before.substr(0, end)).value_or(-1);
 }
 
-// "[1,3]<stderr>:" of Open MPI's, which stands before every line.
-std::string_view without_launcher(std::string_view line) {
-  if (!line.starts_with('[')) return line;
+// "[1,3]<stderr>:" of Open MPI's, which stands before every line; how long, 0: none.
+std::size_t mpi_length(std::string_view line) {
+  if (!line.starts_with('[')) return 0;
   const std::size_t tag = line.find("]<std");
   const std::size_t end = line.find(">:");
-  return tag < 24 && end != std::string_view::npos && end > tag && end < tag + 12
-             ? line.substr(end + 2)
-             : line;
+  return tag < 24 && end != std::string_view::npos && end > tag && end < tag + 12 ? end + 2 : 0;
 }
+
+std::string_view without_launcher(std::string_view line) { return line.substr(mpi_length(line)); }
 
 // Whether something of another record stands directly before.
 bool is_glued(std::string_view line, std::size_t at) {
@@ -282,6 +282,19 @@ bool is_glued(std::string_view line, std::size_t at) {
 }
 
 }  // namespace
+
+std::size_t launcher_length(std::string_view line) {
+  if (const std::size_t mpi = mpi_length(line); mpi > 0) return mpi;
+  // What stands in brackets, with a number at its end: "[3] ", "[default0]:", "(Worker pid=99) ".
+  if (line.starts_with('[') || line.starts_with('(')) {
+    const std::size_t close = line.substr(0, 100).find(line.front() == '[' ? ']' : ')');
+    if (close == std::string_view::npos || close + 1 >= line.size()) return 0;
+    if (digits_end(line, close - 1) != close) return 0;
+    return line[close + 1] == ' ' || line[close + 1] == ':' ? close + 2 : 0;
+  }
+  const std::size_t end = digits_end(line, 0);
+  return end > 0 && end <= 7 && line.substr(end).starts_with(": ") ? end + 2 : 0;
+}
 
 std::vector<LogRecord> split_records(std::string_view line, std::int64_t number, bool ended) {
   std::vector<Start> starts = find_starts(line);

@@ -48,6 +48,10 @@ struct LogRecord {
   LogTime time;
 };
 
+// How long that is which a launcher put before a line of any program: "[1,3]<stdout>:", "3: ",
+// "[3] ", "[default0]:", "(WorkerDict pid=99) ". 0: nothing.
+std::size_t launcher_length(std::string_view line);
+
 // The records of one line, at least one; they point into `line`.
 std::vector<LogRecord> split_records(std::string_view line, std::int64_t number, bool ended);
 

@@ -68,6 +68,9 @@ struct DiagnosisFinding {
   // What `message` ends with where no other finding explains this one: "..., so that nothing here
   // tells who is behind it".
   std::string reservation;
+  bool momentary = false;  // what counters or answers said at one moment, no call that waits
+  // Ranks are those of `group`; they are the job's if `group_ranks` is given.
+  bool ranks_of_group = false;
 };
 
 struct Diagnosis {

@@ -1,6 +1,7 @@
 #include "model/witness.h"
 
 #include "model/witness_log.h"
+#include "model/witness_ras.h"
 #include "model/witness_trace.h"
 
 namespace commlens {

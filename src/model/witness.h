@@ -17,6 +17,7 @@ namespace commlens {
 
 struct LogFacts;    // model/witness_log.h
 struct TraceFacts;  // model/witness_trace.h
+struct RasFacts;    // model/witness_ras.h
 
 // Where a call stood when the file was written. Not all writers know more than "enqueued".
 enum class CallState : std::uint8_t { unknown, scheduled, started, completed };
@@ -109,6 +110,7 @@ struct Witness {
   std::vector<CallPair> contradictions;
   std::unique_ptr<LogFacts> log;      // of logs only
   std::unique_ptr<TraceFacts> trace;  // of timelines only
+  std::unique_ptr<RasFacts> ras;      // of RAS output only
 
   std::string_view text(StringId id) const { return strings.get(id); }
 };

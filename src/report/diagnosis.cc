@@ -185,7 +185,8 @@ void write_finding_text(std::size_t number, const DiagnosisFinding& finding, Sin
   sink.append(fmt::format("{}. {} ({}): {}\n", number, diagnosis_name(finding.kind),
                           confidence_name(finding.confidence), printable(finding.message)));
   for (const DifferingRank& row : finding.differing)
-    sink.append(fmt::format("   rank {}: {} is {}, others have {}\n", row.rank, row.field,
+    sink.append(fmt::format("   rank {}{}: {} is {}, others have {}\n", row.rank,
+                            finding.ranks_of_group ? " of the communicator" : "", row.field,
                             printable(row.value), printable(row.expected)));
   if (!finding.consequences.empty())
     sink.append(fmt::format("   held by it: rank{} {}\n",

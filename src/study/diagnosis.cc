@@ -9,6 +9,7 @@
 #include "diagnose/log_duplicates.h"
 #include "diagnose/log_summary.h"
 #include "diagnose/order.h"
+#include "diagnose/ras_open.h"
 #include "diagnose/remarks.h"
 #include "diagnose/verdict.h"
 #include "ingest/load_witness.h"
@@ -230,6 +231,8 @@ Diagnosis diagnose(const DiagnoseOptions& options) {
   diagnosis.logs = summarize_logs(witnesses);
   diagnosis.open_questions = find_remarks(witnesses, !diagnosis.findings.empty());
   for (std::string& text : unproven_hangs(witnesses, diagnosis.findings))
+    diagnosis.open_questions.push_back(std::move(text));
+  for (std::string& text : open_of_ras(witnesses, !diagnosis.findings.empty()))
     diagnosis.open_questions.push_back(std::move(text));
   if (diagnosis.findings.empty()) {
     disown_lost(witnesses, diagnosis);
