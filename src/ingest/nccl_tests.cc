@@ -21,7 +21,7 @@ class TableReader {
   TableReader(const std::string& file, std::optional<Op> op) : file_(file), given_(op) {}
 
   void line(std::string_view text);
-  void file(NcclTestsFile file);
+  void file(const NcclTestsFile& file);
   std::vector<CalibrationTable> finish();
 
  private:
@@ -58,7 +58,7 @@ void TableReader::line(std::string_view text) {
   }
 }
 
-void TableReader::file(NcclTestsFile file) {
+void TableReader::file(const NcclTestsFile& file) {
   ++number_;
   if (file.odd_rows > 0) fail("a row of its results has no size");
   for (const NcclTestsRow& file_row : file.rows) row(file_row);
