@@ -38,6 +38,7 @@ int run(int argc, char** argv) {
     out.close();
     return commlens::cli::kDone;
   }
+  commlens::cli::check_output(arguments);
   return commlens::cli::find_command(arguments.verb)->run(arguments);
 }
 

@@ -4,7 +4,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
+#include "base/error.h"
 #include "base/perf.h"
 #include "base/utf8.h"
 
@@ -35,6 +37,18 @@ void report_perf(const Arguments& arguments) {
   Sink tree;
   write_perf(tree);
   std::fputs(tree.text().c_str(), stderr);
+}
+
+void check_output(const Arguments& arguments) {
+  const std::string& output = arguments.output.path;
+  if (output.empty()) throw Error(ErrorKind::usage, "-o needs the name of a file");
+  std::error_code none;
+  for (const std::string& input : arguments.study.paths) {
+    if (std::filesystem::is_regular_file(input, none) &&
+        std::filesystem::equivalent(input, output, none))
+      throw Error(ErrorKind::usage,
+                  output + ": is an input, which -o would overwrite; name another file");
+  }
 }
 
 bool wants_color(const OutputOptions& output) {

@@ -21,6 +21,9 @@ void warn_of_notes(const Arguments& arguments, const Study& study);
 // Prints where the time went, if asked to.
 void report_perf(const Arguments& arguments);
 
+// Refuses an output that is no name, or one of the inputs: writing would destroy a recording.
+void check_output(const Arguments& arguments);
+
 bool wants_color(const OutputOptions& output);
 
 // One line on standard error, "commlens: ...", control characters made harmless.

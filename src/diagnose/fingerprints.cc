@@ -1,8 +1,10 @@
 // Calls that PyTorch itself found to differ (TORCH_DISTRIBUTED_DEBUG=DETAIL), two ranks a line. The
 // lines of several ranks that speak of one number are put together; with a majority among them the
-// others are odd, without one it stays open who is wrong.
+// others are odd, as far as these lines go: a job may have more ranks. Without one it stays open
+// who is wrong.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "diagnose/verdict.h"
 #include "diagnose/words.h"
@@ -83,6 +85,16 @@ struct Case {
   std::vector<SeenCall> seen;
 };
 
+bool on_several_sides(const Sides& sides) {
+  std::set<std::int64_t> seen;
+  for (const auto& [value, ranks] : sides) {
+    for (const std::int64_t rank : ranks) {
+      if (!seen.insert(rank).second) return true;
+    }
+  }
+  return false;
+}
+
 void name_odd(const Case& about, DiagnosisFinding& finding) {
   if (about.aspect == FingerprintAspect::nothing) return;
   std::size_t all = 0;
@@ -98,7 +110,15 @@ void name_odd(const Case& about, DiagnosisFinding& finding) {
     finding.message += "; nobody has a majority, so that it cannot be said who is wrong";
     return;
   }
-  finding.confidence = Confidence::likely;
+  if (on_several_sides(about.sides)) {
+    finding.message +=
+        "; a rank that stands on both sides ran twice, or the lines are of several groups: it "
+        "cannot be said who is wrong";
+    return;
+  }
+  // Only ranks whose lines are here are counted, and one that differs is named in each of these.
+  finding.message += "; of the " + std::to_string(all) +
+                     " ranks that these lines name: the logs of all ranks tell";
   for (const auto& [value, ranks] : about.sides) {
     if (value == most->first) continue;
     for (const std::int64_t rank : ranks)

@@ -321,6 +321,17 @@ void fill_differing(const Row& row, const Same& most, DiagnosisFinding& finding)
   finding.consequences = finding.held;
 }
 
+// Where nobody is odd, all that called it hold each other up.
+void hold_all(const Row& row, DiagnosisFinding& finding) {
+  finding.differing.clear();
+  finding.held.clear();
+  for (const auto& [side, call] : row.calls) {
+    if (side->member->rank >= 0) finding.held.push_back(side->member->rank);
+  }
+  std::sort(finding.held.begin(), finding.held.end());
+  finding.consequences = finding.held;
+}
+
 std::string advice_for_calls(DiagnosisKind kind) {
   if (kind == DiagnosisKind::concurrent_use)
     return "give each thread a communicator (process group) of its own, or let one thread make all "
@@ -361,9 +372,9 @@ bool is_traced(const Row& row) {
 
 std::string doubt_text(const Row& row) {
   return is_traced(row)
-             ? "; who is wrong cannot be told: the processes share a log, in which lines "
-               "may be lost or written twice. Missing: a log for each process "
-               "(NCCL_DEBUG_FILE=nccl.%h.%p.log), or opCounts (NCCL_DEBUG_SUBSYS=COLL)"
+             ? "; who is wrong cannot be told, or whether anybody is: lines may be lost or written "
+               "twice, and calls have no numbers. Missing: a log for each process "
+               "(NCCL_DEBUG_FILE=nccl.%h.%p.log) with opCounts (NCCL_DEBUG_SUBSYS=COLL)"
              : "; who is wrong cannot be told: before it the ranks' calls have different "
                "opCounts, so that lines seem to be lost";
 }
@@ -398,7 +409,7 @@ std::optional<DiagnosisFinding> compare(const LogGroup& group, const std::vector
                            ? Confidence::certain
                            : Confidence::likely;
   fill_differing(row, most != nullptr ? *most : any, finding);
-  if (most == nullptr) finding.differing.clear();
+  if (most == nullptr) hold_all(row, finding);
   std::vector<std::int64_t> odd;
   for (const DifferingRank& rank : finding.differing) odd.push_back(rank.rank);
   finding.message = row_text(row) + " of " + group.name + " is not the same on all ranks (" +
@@ -451,26 +462,72 @@ bool shares_file(const Side& side) {
                        [](const LogProcess& process) { return process.pid >= 0; }) > 1;
 }
 
-// Whether the two lists go on alike to their common end behind `place`.
+bool alike(const LogCall* a, const LogCall* b) { return same_of(*a) == same_of(*b); }
+
+// Whether the two lists are alike again behind `place`, or behind a few that are only swapped.
 bool goes_on_alike(const Side& side, const Side& other, std::size_t place) {
   constexpr std::size_t kEnough = 2;
-  if (side.calls.size() != other.calls.size() || place + kEnough >= side.calls.size()) return false;
-  return std::equal(side.calls.end() - kEnough, side.calls.end(), other.calls.end() - kEnough,
-                    [](const LogCall* a, const LogCall* b) { return same_of(*a) == same_of(*b); });
+  constexpr std::size_t kMostSwapped = 3;
+  if (side.calls.size() != other.calls.size()) return false;
+  for (std::size_t odd = 1; odd <= kMostSwapped; ++odd) {
+    if (place + odd + kEnough > side.calls.size()) return false;
+    const auto from = static_cast<std::ptrdiff_t>(place);
+    const auto behind = static_cast<std::ptrdiff_t>(place + odd);
+    const auto own = side.calls.begin();
+    const auto theirs = other.calls.begin();
+    if (!std::equal(own + behind, side.calls.end(), theirs + behind, alike)) continue;
+    return odd == 1 || std::is_permutation(own + from, own + behind, theirs + from, alike);
+  }
+  return false;
 }
 
-// Where processes share a file, lines get lost, and are written twice. What is called in its turn
-// then stands in another's place. So a rank is only odd if nobody else calls the same at any time,
-// or if its calls and the others' come together again.
+// Whether `ahead`, from `place` on, is what `behind` calls some calls later: a few alike, or all
+// that there are.
+bool is_shifted(const Side& ahead, const Side& behind, std::size_t place) {
+  constexpr std::size_t kMostLost = 8;
+  constexpr std::size_t kEnough = 8;
+  for (std::size_t lost = 1; lost <= kMostLost; ++lost) {
+    if (place >= ahead.calls.size() || place + lost >= behind.calls.size()) return false;
+    const std::size_t both =
+        std::min({ahead.calls.size() - place, behind.calls.size() - place - lost, kEnough});
+    const auto own = ahead.calls.begin() + static_cast<std::ptrdiff_t>(place);
+    const auto later = behind.calls.begin() + static_cast<std::ptrdiff_t>(place + lost);
+    if (std::equal(own, own + static_cast<std::ptrdiff_t>(both), later, alike)) return true;
+  }
+  return false;
+}
+
+// Whether the call at `place` may be one of those before it, written twice.
+bool may_be_doubled(const Side& side, std::size_t place) {
+  constexpr std::size_t kNear = 8;
+  for (std::size_t i = place - std::min(place, kNear); i < place; ++i) {
+    if (alike(side.calls[i], side.calls[place])) return true;
+  }
+  return false;
+}
+
+// A line that is lost or written twice moves all behind it: then the odd one calls what the others
+// call, only earlier or later, and nothing is odd about it.
+bool one_is_moved(const Side& side, const Side& other, std::size_t place) {
+  return is_shifted(side, other, place) ||
+         (may_be_doubled(side, place) && is_shifted(other, side, place));
+}
+
+// Lines get lost, and where processes share a file they are also written twice. What is called in
+// its turn then stands in another's place. So a rank is not odd if its calls are the others', moved
+// by some; and in a shared file only if nobody else calls the same at any time, or if all behind it
+// is alike again.
 bool may_lack_a_line(const Row& row) {
   const auto place = static_cast<std::size_t>(row.number);
   const auto counts = variants(row);
   return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& one) {
     const auto& [side, call] = one;
     const Same own = same_of(*call);
-    if (2 * counts.at(own) > row.calls.size() || !shares_file(*side)) return false;
+    if (2 * counts.at(own) > row.calls.size()) return false;
     return std::any_of(row.calls.begin(), row.calls.end(), [&](const auto& other) {
       if (!difference(own, same_of(*other.second))) return false;
+      if (one_is_moved(*side, *other.first, place)) return true;
+      if (!shares_file(*side)) return false;
       const auto& calls = other.first->calls;
       const bool called = std::any_of(calls.begin(), calls.end(),
                                       [&](const auto* c) { return same_of(*c) == own; });

@@ -181,21 +181,33 @@ std::vector<std::int64_t> followers_of(const LogView& view, const LogCause& caus
   return {ranks.begin(), ranks.end()};
 }
 
+// Empty where the line does not say it.
+std::string host_of(const LogEventRef& ref) {
+  return ref.event->process.valid() ? ref.witness->log->processes[ref.event->process.index()].host
+                                    : std::string();
+}
+
 // Every rank that shares a device with another.
 void add_duplicates(const LogCause& cause, DiagnosisFinding& finding) {
   std::vector<LogEventRef> all = cause.alike;
   all.insert(all.begin(), cause.root);
-  std::set<std::int64_t> seen;
-  for (const LogEventRef& ref : all) {
-    for (const std::int64_t rank : ref.event->ranks) {
-      if (seen.insert(rank).second)
-        finding.differing.push_back({rank, "device", ref.event->detail, "a device of its own"});
-    }
+  finding.message.clear();
+  // GPUs of two machines have the same numbers.
+  std::map<std::pair<std::string, std::string>, std::set<std::int64_t>> gpus;
+  for (const LogEventRef& ref : all)
+    gpus[{host_of(ref), ref.event->detail}].insert(ref.event->ranks.begin(),
+                                                   ref.event->ranks.end());
+  for (const auto& [gpu, ranks] : gpus) {
+    const std::string where =
+        gpu.second + (gpus.size() > 1 && !gpu.first.empty() ? " of " + gpu.first : "");
+    finding.message += (finding.message.empty() ? "" : "; ") +
+                       ranks_in_words({ranks.begin(), ranks.end()}) + " share a GPU (" + where +
+                       ")";
+    for (const std::int64_t rank : ranks)
+      finding.differing.push_back({rank, "device", where, "a device of its own"});
   }
   std::sort(finding.differing.begin(), finding.differing.end(),
             [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  finding.message = ranks_in_words({seen.begin(), seen.end()}) + " share a GPU (" +
-                    cause.root.event->detail + ")";
 }
 
 void add_evidence(const LogCause& cause, DiagnosisFinding& finding) {

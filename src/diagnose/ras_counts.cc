@@ -5,9 +5,10 @@
 // in passing, and a host can launch ahead of its GPU, so that one output proves no hang, and no
 // rank is seen to wait. Method: counters are compared within one communicator and one kind of
 // operation. Who launched the least holds the others up, or is most, and the others are ahead. A
-// rank is named as likely only where the distance is more than a few operations, or where another
-// output shows that those who launched the least have not gone on; where it shows that they have,
-// nobody is named. These findings stand behind all that rest on calls (order.cc).
+// rank is named as likely only where the distance is more than a few operations. Where another
+// output shows that those who launched the least have gone on, or that all have launched as many,
+// nobody is named; where it shows the same, that is said: outputs bear no time, and may be copies.
+// These findings stand behind all that rest on calls (order.cc).
 #include <algorithm>
 #include <map>
 
@@ -81,7 +82,8 @@ std::string spread_words(const RasSpread& spread, const std::string& op) {
 }
 
 std::string_view caveat(const RasSpread& spread) {
-  return spread.stood ? "; by two outputs, those who launched the least did not go on between them"
+  return spread.stood ? "; two outputs show the same counters: that is a hang only if they were "
+                        "printed some seconds apart, which they do not tell"
                       : "; one output proves no hang: ranks of a running job are apart in passing; "
                         "print it again, some seconds later, and see whether these counters grow";
 }
@@ -134,7 +136,7 @@ DiagnosisFinding finding_of(const RasSpread& spread) {
   finding.advice = advice_of(spread);
   add_counts(finding, spread);
   const std::int64_t apart = (spread.ahead ? spread.most : spread.usual) - spread.least;
-  const bool seen = spread.named && !spread.block->broken && (spread.stood || apart > kFewLaunches);
+  const bool seen = spread.named && !spread.block->broken && apart > kFewLaunches;
   finding.confidence = seen ? Confidence::likely : Confidence::undecidable;
   return finding;
 }

@@ -160,6 +160,23 @@ void add_ras_ranks(DiagnosisFinding& finding, const Witness& witness,
     finding.evidence.push_back("... and " + std::to_string(ranks.size() - kMost) + " more ranks");
 }
 
+namespace {
+
+// Whether an output that is not known to be older says that all ranks of the communicator have
+// launched as many.
+bool caught_up_in(const RasOutput& output, const RasSpread& spread) {
+  const RasSnapshot& own = *spread.output.snapshot;
+  const RasSnapshot& other = *output.snapshot;
+  if (&own == &other || other.gpus != own.gpus) return false;
+  if (output.witness == spread.output.witness && other.line < own.line) return false;
+  const RasRow* row = ras_row(own, *spread.block);
+  const RasRow* then = ras_row(other, *spread.block);
+  return row != nullptr && then != nullptr && row->size == then->size &&
+         row->comms == then->comms && then->errors == "OK";
+}
+
+}  // namespace
+
 std::vector<RasSpread> ras_spreads(const std::vector<Witness>& witnesses) {
   const std::vector<RasOutput> outputs = ras_outputs(witnesses);
   std::map<std::pair<std::string, std::string>, std::vector<LaunchedLeast>> seen;
@@ -177,12 +194,17 @@ std::vector<RasSpread> ras_spreads(const std::vector<Witness>& witnesses) {
   for (RasSpread& spread : spreads) {
     const std::vector<std::int64_t> ranks = ranks_of(*by_launches(*spread.block).front());
     bool others = false;
+    bool newer = false;  // launches only grow
     for (const auto& [snapshot, launched, who] : seen[{spread.block->hash, spread.block->op}]) {
       if (snapshot == spread.output.snapshot) continue;
       others = true;
+      newer |= launched > spread.least;
       spread.stood |= launched == spread.least && who == ranks;
     }
-    spread.moved = others && !spread.stood;
+    spread.moved = newer || (others && !spread.stood) ||
+                   std::any_of(outputs.begin(), outputs.end(), [&](const RasOutput& output) {
+                     return caught_up_in(output, spread);
+                   });
   }
   return spreads;
 }

@@ -37,6 +37,16 @@ bool looks_like_trace(const std::string& path) {
   return fs::path(path).filename().string().find(".json") != std::string::npos;
 }
 
+bool is_nsys_report(const std::string& path) {
+  return path.ends_with(".nsys-rep") || path.ends_with(".qdrep");
+}
+
+// A report without its export beside it is a recording that is not read.
+bool is_lone_report(const std::string& path) {
+  std::error_code none;
+  return is_nsys_report(path) && !fs::exists(fs::path(path).replace_extension(".sqlite"), none);
+}
+
 // What `commlens simulate` writes beside its traces is known, and no file that was passed over.
 bool is_truth_of_simulation(std::string_view head) {
   return head.substr(0, 64).find("\"schema\":\"commlens.truth/") != std::string_view::npos ||
@@ -175,8 +185,9 @@ bool wants_host_compute(const Recording& recording) {
 // What a file that is no trace may have been taken for one by: said, so that the right one is
 // looked for.
 std::string_view known_mistake(const std::string& path, std::string_view head) {
-  if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
-    return " (it is a report of Nsight Systems: export it with nsys export --type=sqlite)";
+  if (is_nsys_report(path))
+    return " (it is a report of Nsight Systems: run nsys export --type=sqlite --include-blobs=true "
+           "on it, and give the file that this writes)";
   if (head.starts_with("\x80\x04") || head.starts_with("\x80\x02") ||
       head.starts_with("\x80\x05")) {
     return " (it is a Python pickle, such as a memory snapshot)";
@@ -254,8 +265,8 @@ void load_one(const FoundInput& input, const LoadOptions& options, unsigned thre
     // was lost.
     const std::size_t first = head.find_first_not_of(" \t\r\n");
     const bool json = first != std::string::npos && (head[first] == '{' || head[first] == '[');
-    result.skipped =
-        !input.named && source.trouble().empty() && (json || !looks_like_trace(input.path));
+    result.skipped = !input.named && source.trouble().empty() &&
+                     (json || !looks_like_trace(input.path)) && !is_lone_report(input.path);
     result.expected = result.skipped && is_truth_of_simulation(head);
     result.trouble = source.name() + ": is of no format that can be read" +
                      std::string(known_mistake(input.path, head)) +

@@ -203,7 +203,9 @@ void write_notes_text(const Diagnosis& diagnosis, Sink& sink) {
   report.notes = diagnosis.notes;
   for (const NoteLine& line : collect_notes(report)) {
     const NoteInfo& info = note_info(line.note);
-    if (info.severity == Severity::info || line.note == Note::unusable_input) continue;
+    // Of a log, what was not understood may be the very thing.
+    const bool shown = info.severity != Severity::info || line.note == Note::unknown_log_line;
+    if (!shown || line.note == Note::unusable_input) continue;
     sink.append(
         fmt::format("{}: {} ({}x{}); {}\n", severity_name(info.severity), info.message, line.count,
                     line.example.empty() ? "" : ", e.g. " + printable(line.example), info.advice));

@@ -57,8 +57,10 @@ void check(const Measured& measured) {
     require(known(call.algorithm) && known(call.protocol));
     require(call.time >= -1 && call.bytes >= -1 && call.message >= -1 && call.count >= -1);
   }
-  for (const commlens::MeasuredTimer& timer : measured.timers)
-    require(timer.least >= -1 && timer.most >= 0);
+  for (const commlens::MeasuredTimer& timer : measured.timers) {
+    require(timer.least >= -1 && timer.most >= -1 && timer.one >= -1);
+    require(timer.most >= 0 || timer.one >= 0);
+  }
 }
 
 }  // namespace
