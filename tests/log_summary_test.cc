@@ -107,6 +107,22 @@ TEST(LogSummary, SetupsThatDidNotFinishAreTold) {
   EXPECT_EQ(told(two), "nothing");
 }
 
+// A bare line is of one host's log, or of nobody known.
+TEST(LogSummary, VersionsThatNobodySigns) {
+  const std::string one = "node-a:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>\n";
+  const std::string other = "node-b:2:2 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.2<0>\n";
+  const std::string bare = "NCCL version 2.4.8+cuda10.0\n";
+  const auto hosts_of = [](const std::string& text) {
+    std::vector<Witness> witnesses;
+    witnesses.push_back(read_log_text(text, "job.log"));
+    return words(table(summarize_logs(witnesses), "hosts"));
+  };
+  EXPECT_NE(hosts_of(one + bare).find("NCCL 2.4.8"), std::string::npos);
+  EXPECT_EQ(hosts_of(one + bare).find("\n-"), std::string::npos);
+  const std::string both = hosts_of(one + other + bare);
+  EXPECT_NE(both.find("NCCL 2.4.8"), std::string::npos) << both;
+}
+
 TEST(LogSummary, NothingWithoutALog) { EXPECT_TRUE(summarize_logs({}).empty()); }
 
 TEST(LogSummary, WarningsThatNoVerdictTells) {

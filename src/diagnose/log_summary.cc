@@ -42,6 +42,17 @@ struct HostRow {
   std::set<std::string> adapters;
 };
 
+// The host on which all processes of a log run, where it is one.
+std::optional<std::string> only_host(const LogFacts& log) {
+  std::optional<std::string> only;
+  for (const LogProcess& process : log.processes) {
+    if (process.host.empty() || process.host == only) continue;
+    if (only) return std::nullopt;
+    only = process.host;
+  }
+  return only;
+}
+
 Table hosts_table(const LogView& view) {
   // Finding a process's rank looks at all communicators: of more, ranks stand in "communicators".
   constexpr std::size_t kMostSearched = 4096;
@@ -63,6 +74,11 @@ Table hosts_table(const LogView& view) {
       if (const auto rank = rank_of_process(view, *witness, LogProcessId::from(i), -1))
         row.ranks.insert(*rank);
     }
+    const std::optional<std::string> only = only_host(log);
+    HostRow& unsigned_row = hosts[only.value_or("")];
+    // Where processes say theirs, that stands.
+    if (unsigned_row.versions.empty())
+      unsigned_row.versions.insert(log.unsigned_versions.begin(), log.unsigned_versions.end());
     for (const LogInterfaces& list : log.interfaces) {
       if (list.kind == LogInterfaces::Kind::bootstrap) continue;
       HostRow& row = hosts[log.processes[list.process.index()].host];

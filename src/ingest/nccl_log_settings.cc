@@ -29,18 +29,29 @@ std::string usable_number(std::string_view text) {
   return fits ? std::string(text.substr(0, text.find_first_not_of("0123456789."))) : std::string();
 }
 
+void add_unsigned(const std::string& version, LogFacts& facts) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string>& known = facts.unsigned_versions;
+  if (known.size() < kMost && std::find(known.begin(), known.end(), version) == known.end())
+    known.push_back(version);
+}
+
 Understood read_version(const LogRecord& record, LogBuilder& builder, std::string_view rest,
                         bool rccl) {
   const LogText text(rest, record.ended);
   const auto version = LogText(trimmed(rest), record.ended).value("", ",");
   if (!version) return Understood::cut;
-  // A bare line says nothing about who printed it.
-  if (record.kind != LogRecord::Kind::nccl) return Understood::yes;
-  LogProcess& process = builder.process(builder.process_of(record));
-  process.rccl = rccl;
   // "2.2" may be what a terminal left of "2.21.5+cuda12.4".
   const std::string number = usable_number(*version);
-  if (number.size() < version->size()) process.version = number;
+  const bool whole = number.size() < version->size();
+  // A bare line says nothing about who printed it.
+  if (record.kind != LogRecord::Kind::nccl) {
+    if (whole) add_unsigned((rccl ? "RCCL " : "NCCL ") + number, builder.facts());
+    return Understood::yes;
+  }
+  LogProcess& process = builder.process(builder.process_of(record));
+  process.rccl = rccl;
+  if (whole) process.version = number;
   const std::size_t cuda = version->find("+cuda");
   if (cuda != std::string_view::npos) process.cuda = usable_number(version->substr(cuda + 5));
   return Understood::yes;

@@ -294,6 +294,8 @@ struct LogFacts {
   std::int64_t lost = 0;               // beyond what is kept (see ingest/nccl_log_builder.h)
   std::int64_t last_log_line = 0;      // the last record of NCCL's or of the watchdog's
   std::int64_t last_program_line = 0;  // the last line with text of somebody else's
+  // "NCCL 2.4.8" of lines that do not say who printed them: a few, each once.
+  std::vector<std::string> unsigned_versions;
 };
 
 // What a datatype number means ("float32"); empty where it is not known.
