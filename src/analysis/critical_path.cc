@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/analysis.h"
+#include "model/comm_at.h"
 
 namespace commlens {
 namespace {
@@ -55,16 +56,6 @@ Table sums_table(const CriticalPath& path) {
                     path.inferred_edges, path.inferred_on_path, path.contradictions,
                     path.rank_changes, std::string(path.sure ? "likely" : "undecidable"),
                     path.doubt.empty() ? Cell() : Cell(path.doubt)}}};
-}
-
-// The communication of a node.
-const CommOp* comm_at(const RankTimeline& rank, std::uint32_t node) {
-  const std::vector<CommNode>& comm = rank.work.comm;
-  const auto found =
-      std::lower_bound(comm.begin(), comm.end(), node,
-                       [](const CommNode& row, std::uint32_t wanted) { return row.node < wanted; });
-  if (found == comm.end() || found->node != node) return nullptr;
-  return &rank.devices[found->device].comm[found->op];
 }
 
 // What is named on the path: an operation of a group, or a kernel.

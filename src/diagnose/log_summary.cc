@@ -37,6 +37,7 @@ struct HostRow {
   std::int64_t processes = 0;
   std::set<std::int64_t> ranks;
   std::set<std::string> versions;
+  std::set<std::string> unsigned_versions;  // of lines that no process signs
   std::set<std::string> cuda;
   std::set<std::string> networks;
   std::set<std::string> adapters;
@@ -75,10 +76,8 @@ Table hosts_table(const LogView& view) {
         row.ranks.insert(*rank);
     }
     const std::optional<std::string> only = only_host(log);
-    HostRow& unsigned_row = hosts[only.value_or("")];
-    // Where processes say theirs, that stands.
-    if (unsigned_row.versions.empty())
-      unsigned_row.versions.insert(log.unsigned_versions.begin(), log.unsigned_versions.end());
+    hosts[only.value_or("")].unsigned_versions.insert(log.unsigned_versions.begin(),
+                                                      log.unsigned_versions.end());
     for (const LogInterfaces& list : log.interfaces) {
       if (list.kind == LogInterfaces::Kind::bootstrap) continue;
       HostRow& row = hosts[log.processes[list.process.index()].host];
@@ -93,7 +92,9 @@ Table hosts_table(const LogView& view) {
                            {"cuda", Unit::none, ""},
                            {"networks", Unit::none, "network"},
                            {"adapters", Unit::none, "adapters"}});
-  for (const auto& [host, row] : hosts) {
+  for (auto& [host, row] : hosts) {
+    // Where processes say theirs, that stands.
+    if (row.versions.empty()) row.versions = row.unsigned_versions;
     // Lines of nobody known, which say none of this.
     if (host.empty() && row.ranks.empty() && row.versions.empty() && row.networks.empty()) continue;
     table.rows.push_back({text_or_unknown(host), row.processes,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/comm_at.h"
+
 namespace commlens {
 namespace {
 
@@ -20,22 +22,12 @@ constexpr std::array<ClassStyle, kPathClasses> kPathStyles{{
     {"unexplained", "critical path,unexplained", "grey"},
 }};
 
-const CommOp* communication_at(const RankTimeline& rank, std::uint32_t node) {
-  const std::vector<CommNode>& comm = rank.work.comm;
-  const auto found =
-      std::lower_bound(comm.begin(), comm.end(), node,
-                       [](const CommNode& row, std::uint32_t wanted) { return row.node < wanted; });
-  if (found == comm.end() || found->node != node) return nullptr;
-  return &rank.devices[found->device].comm[found->op];
-}
-
 // What runs in a segment.
 std::vector<Argument> arguments_of(const RankTimeline& rank, const PathSegment& segment,
                                    RankNames& names, TimelineTexts& texts) {
   if (segment.node == kNoNode) return {};
   const TextId what = texts.id("what");
-  const CommOp* op =
-      segment.kind == PathClass::transfer ? communication_at(rank, segment.node) : nullptr;
+  const CommOp* op = segment.kind == PathClass::transfer ? comm_at(rank, segment.node) : nullptr;
   if (op == nullptr) return {{what, names.name(rank.work.name[segment.node])}};
   std::vector<Argument> arguments{{what, texts.id(op_name(op->op))}};
   if (op->group >= 0) {
